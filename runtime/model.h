@@ -1,0 +1,252 @@
+/* runtime/model.h -- The contract that emitted code fulfils: one struct burin_model, its
+ * tables and its programs. The runtime knows a model through this file alone.
+ *
+ * Units    Bytes, unless a name says tokens, rows or elements.
+ * Memory   Everything here is emitted `static const`; it lives as long as the binary.
+ * Threads  Read-only, free to share.
+ * Source   gen/tables.lua derives each row from the graph that the code is emitted from. */
+#ifndef BURIN_MODEL_H
+#define BURIN_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What varies from one call of a program to the next. */
+enum burin_extent {
+    BURIN_TOKENS,    /* rows of a step */
+    BURIN_SEQUENCES, /* sequences that these rows belong to */
+    BURIN_OUTPUTS,   /* rows whose logits are wanted */
+    BURIN_CHUNKS,
+    BURIN_PATCHES,
+    BURIN_ITEMS,
+    BURIN_SOFT,
+    BURIN_N_EXTENTS
+};
+
+/* What is bound once, at start-up or by `plan`. */
+enum burin_param {
+    BURIN_MAX_CONTEXT,   /* tokens a sequence may reach */
+    BURIN_MAX_PAGES,     /* pages a sequence may hold: max_context in pages, rounded up */
+    BURIN_MAX_SEQUENCES, /* sequences at once */
+    BURIN_THREADS,
+    BURIN_DRAFT,
+    BURIN_N_PARAMS
+};
+
+struct burin_params {
+    int64_t value[BURIN_N_PARAMS];
+};
+
+/* sum over terms of factor * product of params[i]^power[i] */
+enum { BURIN_MAX_TERMS = 4 };
+struct burin_size {
+    struct {
+        int64_t factor; /* a zero factor ends the list */
+        uint8_t power[BURIN_N_PARAMS];
+    } terms[BURIN_MAX_TERMS];
+};
+
+/* fixed + slope * extent */
+struct burin_linear {
+    struct burin_size fixed;
+    struct burin_size slope;
+    enum burin_extent extent;
+};
+
+/* Element types of buffers and inputs, and of the KV cache. */
+enum burin_dtype {
+    BURIN_F32,
+    BURIN_F16,
+    BURIN_BF16,
+    BURIN_I32,
+    BURIN_U8,
+    BURIN_Q8, /* activations: int8 with a scale and a sum per 32, gen/formats/act_q8.lua */
+    BURIN_N_DTYPES
+};
+
+/* Formats of weights, as a file holds them. */
+enum burin_format {
+    BURIN_FORMAT_F32,
+    BURIN_FORMAT_F16,
+    BURIN_FORMAT_BF16,
+    BURIN_FORMAT_Q4_0,
+    BURIN_FORMAT_Q4_1,
+    BURIN_FORMAT_Q8_0,
+    BURIN_N_FORMATS
+};
+
+/* ---- Tables ---------------------------------------------------------------------- */
+
+/* capture_inputs: what must stand at a fixed address before a program runs, in the order
+ * of burin_call.inputs. */
+struct burin_input {
+    const char *name; /* "token_ids", "positions", ... : a role that the engine fills */
+    enum burin_dtype dtype;
+    int n_dims;
+    struct burin_linear dims[3];
+};
+
+/* outputs: what a program leaves in the arena until its next run. */
+struct burin_output {
+    const char *name; /* "logits" */
+    enum burin_dtype dtype;
+    int n_dims;
+    struct burin_linear dims[3];
+    int phase;                  /* index into costs: where in the arena it lies */
+    struct burin_linear offset; /* from the begin of that phase's region */
+};
+
+/* chunk_costs. Row 0 is what is carried from phase to phase; the others are phases in
+ * order, and their regions begin at the end of row 0's:
+ * arena(n) = costs[0](n) + max over the other rows of costs[i](n). */
+struct burin_chunk_cost {
+    const char *phase; /* "carried", "body", "head" */
+    struct burin_linear bytes;
+    int quantum; /* prompts are cut at multiples of this only */
+};
+
+/* graph_budgets, as far as it does not depend on n. What n costs in inputs and arena the
+ * planner reads off the two tables above. */
+struct burin_graph_cost {
+    int kernel_nodes;
+    int copy_nodes;
+    size_t node_bytes; /* driver bytes a node; 0 where nothing is captured (CPU) */
+    bool node_bytes_assumed;
+};
+
+/* A buffer of the arena, for the test that kernels agree with the table. Live from the end
+ * of op first-1 to the end of op last, both counted from 0 in the program's order. */
+struct burin_buffer {
+    const char *name;
+    int phase; /* index into costs */
+    enum burin_dtype dtype;
+    struct burin_linear offset; /* from the begin of the phase's region */
+    struct burin_linear bytes;
+    int first_op;
+    int last_op;
+};
+
+struct burin_layer_state {
+    const char *state; /* "kv" */
+    int layer;         /* the layer that writes it */
+    int n_readers;
+    int n_heads;
+    int d_key;
+    int d_value;
+    int window;                /* tokens kept, 0 for all */
+    size_t bytes_per_token;    /* 0 where per sequence */
+    size_t bytes_per_sequence; /* 0 where per token */
+    size_t page_offset;        /* where in a page this layer's keys and values begin */
+};
+
+/* kv_layout, one for each dtype that the family has. A page holds page_tokens tokens of
+ * every layer: page p lies at states[0] + p * page_bytes. */
+struct burin_kv_layout {
+    enum burin_dtype dtype;
+    int page_tokens;
+    size_t page_bytes;
+    size_t bytes_per_token;
+    size_t bytes_per_sequence;
+    int n_rows;
+    const struct burin_layer_state *rows;
+};
+
+enum burin_container { BURIN_SAFETENSORS, BURIN_GGUF, BURIN_N_CONTAINERS };
+
+/* weights. A matrix is packed in tiles of BURIN_TILE_ROWS rows: tile i begins at
+ * offset + i * tile_stride. Rows missing in the last tile are zeros. */
+enum { BURIN_TILE_ROWS = 32 };
+struct burin_weight {
+    const char *role; /* "wq" */
+    int layer;        /* -1 outside the layers */
+    const char *names[BURIN_N_CONTAINERS];
+    int64_t n_rows; /* outputs; 1 for a vector */
+    int64_t n_cols; /* inputs, contiguous in the file */
+    enum burin_format format;
+    /* GGUF only: rows lie in pairs within each head of n_rows / this; 0 where they don't.
+     * The loader gives rows to pack() in Hugging Face's order. */
+    int gguf_rope_heads;
+};
+
+struct burin_packed {
+    size_t offset; /* from the begin of the weight arena */
+    size_t tile_bytes;
+    size_t tile_stride;
+    /* Pack up to BURIN_TILE_ROWS rows of `n_cols` elements, as the file holds them, into
+     * one tile. rows[i] need not be aligned. */
+    void (*pack)(uint8_t *tile, const uint8_t *const *rows, int n_rows, int64_t n_cols);
+};
+
+/* ---- Programs -------------------------------------------------------------------- */
+
+struct burin_team; /* runtime/cpu/team.h */
+
+struct burin_call {
+    const uint8_t *weights;     /* the packed arena */
+    uint8_t *arena;             /* at least arena(n) bytes, aligned to 64 */
+    const void *const *inputs;  /* in the order of burin_program.inputs */
+    uint8_t *const *states;     /* [0] the KV pages */
+    int n[BURIN_N_EXTENTS];     /* e.g. n[BURIN_TOKENS] */
+    struct burin_params params; /* as bound at start-up */
+};
+
+/* Every thread of the team calls it with the same arguments; it returns when all are done. */
+typedef void burin_run(const struct burin_team *team, const struct burin_call *call);
+
+struct burin_program {
+    const char *name; /* "step" */
+    int n_inputs;
+    const struct burin_input *inputs;
+    int n_outputs;
+    const struct burin_output *outputs;
+    int n_costs;
+    const struct burin_chunk_cost *costs;
+    struct burin_graph_cost graph;
+    int n_buffers;
+    const struct burin_buffer *buffers;
+    burin_run *const *run; /* one for each of the family's kv layouts; NULL: tables only */
+};
+
+/* One lowering of the model for one kind of machine. */
+enum burin_cpu_feature { BURIN_CPU_ANY = 0, BURIN_CPU_AVX512 = 1 };
+struct burin_family {
+    const char *name; /* "portable", "avx512" */
+    bool exact;       /* everything in f32 */
+    int cpu_feature;  /* what the processor must have */
+    size_t weights_bytes;
+    const struct burin_packed *packed; /* parallel to burin_model.weights */
+    int n_kv;
+    const struct burin_kv_layout *kv; /* [0] is the default */
+    int n_programs;
+    const struct burin_program *programs;
+};
+
+struct burin_dim {
+    const char *name;
+    int64_t value;
+};
+
+struct burin_model {
+    const char *name;         /* "llama-smollm2-135m-q4_1" */
+    const char *architecture; /* the description's file, "llama" */
+    const char *variant;      /* "smollm2-135m" */
+    const char *recipe;       /* "q4_1" */
+    const char *demo_weights; /* what tools/demo-weights calls it, or NULL */
+    const char *chat;         /* the chat function's Lua source, or NULL */
+    int64_t n_elements;       /* of all weights, tied ones once */
+    int n_layers;
+    int n_vocab;
+    int n_ctx;
+    int n_dims;
+    const struct burin_dim *dims;
+    int n_weights;
+    const struct burin_weight *weights;
+    int n_families;
+    const struct burin_family *families; /* best first: a default and an exact one each */
+};
+
+/* The model that this binary was built for. */
+extern const struct burin_model burin_model;
+
+#endif

@@ -2,17 +2,8 @@
 
 local template = require "gen.template"
 
-local function spec(name, run)
-  local ok, message = xpcall(run, debug.traceback)
-  print((ok and "ok   " or "FAIL ") .. name)
-  if not ok then io.stderr:write(message, "\n") os.exit(1) end
-end
-
-local function equal(got, want)
-  if got ~= want then
-    error(("got:\n%s\nwant:\n%s"):format(tostring(got), tostring(want)), 2)
-  end
-end
+local spec = require "tests.support.spec"
+local equal = spec.equal
 
 local function message_of(text, params)
   local ok, message = pcall(template.render, text, "templates/cpu/x.c", params or {})

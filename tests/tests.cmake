@@ -1,0 +1,72 @@
+# tests/tests.cmake -- Everything that ctest runs. A file named test_* in one of these
+# folders is found by its name; it runs in the root of the tree.
+#
+#   tests/runtime/**/test_*.c      cmocka, one module of the runtime each
+#   tests/models/test_*.c          cmocka, once for each model in BURIN_MODEL
+#   tests/models/test_*.{py,lua,sh}  the binaries, end to end
+#   tests/{gen,ops}/test_*.lua     specifications in Lua (tests/support/spec.lua)
+#   tests/repo/*.{lua,sh}          the tree itself
+#
+# A test that lacks what it needs (weights, a tool) ends with 77 and counts as skipped.
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+find_program(LUA NAMES lua5.4 REQUIRED)
+find_program(PYTHON NAMES python3 REQUIRED)
+
+# "tests/runtime/text/test_bpe.c" -> "runtime/text/bpe"
+function(test_name path out)
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/tests ${path})
+  string(REGEX REPLACE "(test_)?([^/]*)\\.[a-z]+$" "\\2" name ${name})
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+function(register name)
+  add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES
+      SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "BURIN_BIN=${BURIN_BIN}")
+endfunction()
+
+function(cmocka_test name source)
+  string(REPLACE "/" "-" target test-${name})
+  add_executable(${target} ${source})
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes)
+  target_link_libraries(${target} PRIVATE ${ARGN} burin_runtime PkgConfig::CMOCKA)
+  register(${name} ${target})
+endfunction()
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/runtime/test_*.c)
+foreach(source IN LISTS sources)
+  test_name(${source} name)
+  if(TARGET burin_app)
+    cmocka_test(${name} ${source} burin_app)
+  else()
+    cmocka_test(${name} ${source})
+  endif()
+endforeach()
+
+file(GLOB sources CONFIGURE_DEPENDS tests/models/test_*.c)
+foreach(source IN LISTS sources)
+  test_name(${source} name)
+  foreach(model IN LISTS BURIN_MODEL)
+    cmocka_test(${name}/${model} ${source} emitted-${model})
+  endforeach()
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS
+    tests/gen/test_*.lua tests/ops/test_*.lua tests/repo/*.lua tests/models/test_*.lua)
+foreach(script IN LISTS scripts)
+  test_name(${script} name)
+  register(${name} ${LUA} tests/support/spec.lua ${script})
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS tests/repo/*.sh tests/models/test_*.sh)
+foreach(script IN LISTS scripts)
+  test_name(${script} name)
+  register(${name} bash ${script})
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS tests/models/test_*.py)
+foreach(script IN LISTS scripts)
+  test_name(${script} name)
+  register(${name} ${PYTHON} -B ${script})
+endforeach()

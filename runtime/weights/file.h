@@ -23,8 +23,8 @@ struct burin_file {
 
 /* BURIN_EMISSING where there is no such file, BURIN_EIO where it is no regular file or may
  * not be read. */
-enum burin_status
-burin_file_open(struct burin_file *file, const char *path, struct burin_error *err);
+enum burin_status burin_file_open(
+        struct burin_file *file, const char *path, struct burin_error *err);
 
 /* Closing a zeroed or closed file does nothing. */
 void burin_file_close(struct burin_file *file);

@@ -54,7 +54,7 @@ struct burin_gguf {
     size_t n_keys;
     size_t n_tensors;
     struct burin_tensor **tensors; /* sorted by name */
-    uint64_t header_bytes;         /* up to where the tensors' data begins, without padding */
+    uint64_t header_bytes; /* up to where the tensors' data begins, without padding */
 
     struct burin_gguf_entry **keys; /* private: sorted by key */
     uint8_t *header;                /* private: the copy of the header */
@@ -63,14 +63,14 @@ struct burin_gguf {
 };
 
 /* `path` must outlive the gguf. On failure nothing is held. */
-enum burin_status
-burin_gguf_open(struct burin_gguf *gguf, const char *path, struct burin_error *err);
+enum burin_status burin_gguf_open(
+        struct burin_gguf *gguf, const char *path, struct burin_error *err);
 
 /* Closing a zeroed or closed gguf does nothing. */
 void burin_gguf_close(struct burin_gguf *gguf);
 
-const struct burin_tensor *
-burin_gguf_find(const struct burin_gguf *gguf, struct burin_span name);
+const struct burin_tensor *burin_gguf_find(
+        const struct burin_gguf *gguf, struct burin_span name);
 
 /* ---- Metadata. Each fills *value, or leaves it as it was and fails. -------------- */
 

@@ -14,12 +14,14 @@
 
 /* An element type as files hold it: `block` elements take `bytes` bytes. */
 struct burin_encoding {
-    const char *name;  /* "q4_1", "bf16", "q6_k", "f8_e4m3" */
-    int format;        /* enum burin_format, or BURIN_NO_FORMAT */
+    const char *name; /* "q4_1", "bf16", "q6_k", "f8_e4m3" */
+    int format;       /* enum burin_format, or BURIN_NO_FORMAT */
     uint16_t block;
     uint16_t bytes;
 };
-enum { BURIN_NO_FORMAT = -1 }; /* a type with a name and a size, that we do not compute with */
+enum {
+    BURIN_NO_FORMAT = -1
+}; /* a type with a name and a size, that we do not compute with */
 
 enum { BURIN_MAX_DIMS = 5 };
 struct burin_tensor {
@@ -47,7 +49,7 @@ int burin_tensor_by_name(const void *a, const void *b);
 int burin_tensor_by_offset(const void *a, const void *b);
 
 /* Binary search in tensors sorted by name; NULL where there is none. */
-const struct burin_tensor *
-burin_tensor_find(struct burin_tensor *const *sorted, size_t n, struct burin_span name);
+const struct burin_tensor *burin_tensor_find(
+        struct burin_tensor *const *sorted, size_t n, struct burin_span name);
 
 #endif

@@ -1,0 +1,110 @@
+-- gen/op.lua -- What an operation is: all that is true of it stands in gen/ops/<name>.lua.
+--
+--   return op.define "rms_norm" {
+--     inputs = { "x", "weight" },        in the order of a description's call; "weight?" may be
+--                                        left out. Attributes follow: rms_norm(x, w, { eps = 1 }).
+--     attrs = { eps = "number" },        "number?" may be left out
+--     shape = function(x, weight, attrs) shapes in (lists of sizes; a KV cache is its table),
+--                                        the result's shape out; may fill attrs. op.check().
+--     bytes, reference                   see style.md, for people and tests
+--     out = { "f32", "q8" },             formats in which it can write its result itself
+--     partition = "rows",                a thread takes burin_share(t, rows) of its extent
+--     in_place = "x",                    the result is this input, changed: no buffer of its own
+--     strided = { "x" },                 inputs that may be columns of a wider buffer
+--     scratch = function(node, family)   bytes of scratch a thread
+--     kernel = function(node, family)    { template, name, params, args }
+--   }
+--
+-- kernel() and scratch() see a node:
+--   node.inputs.x   { dims = { "tokens", 576 }, dtype = "f32", act = "f32" | "bf16" | "q8",
+--                     format = "q4_1" (weights), stride = elements between rows }
+--                   a KV cache: { n_heads, d_key, d_value, window, page_bytes, page_tokens }
+--   node.y          the result, likewise       node.out    its format
+--   node.attrs      the attributes             node.kv_dtype "bf16" | "f32"
+--   node.dim_name(576 [, "d_model"])           how C spells it: a name of that value, the given
+--                                              one if it has it; else the number
+-- family is { name = "avx512", cpu = "avx512" | "portable", exact = bool }.
+--
+-- args are C texts after `t`: an input's name or "y" is its pointer, "x_stride" or "y_stride"
+-- the elements between its rows, "rows" the count of the op's extent, "scratch", "pages",
+-- "max_pages" and the program's inputs by role ("positions"); all else is copied.
+
+local size = require "gen.size"
+
+local op = {}
+local folder = debug.getinfo(1, "S").source:match "^@(.*)op%.lua$"
+
+-- ---- Checks, reported at the description's line -----------------------------------------
+
+-- Errors of op files carry no position: the tracer puts the description's before them.
+function op.check(ok, message, ...)
+  if ok then return end
+  local args = table.pack(...)
+  for i = 1, args.n do args[i] = size.is(args[i]) and tostring(args[i]) or args[i] end
+  error({ op_message = message:format(table.unpack(args, 1, args.n)) }, 0)
+end
+
+op.shape_text = size.shape_text
+
+-- A width that is heads * width of each: the declared product's factors, or attrs.d_head.
+function op.heads(width, d_head)
+  if d_head then
+    local d = size.of(d_head)
+    op.check(width:value() % d:value() == 0, "%s isn't a multiple of d_head = %s", width, d)
+    return width:value() // d:value(), d:value()
+  end
+  op.check(width.factors, "can't tell the heads in %s: declare it as n_heads * d_head, or give { d_head = ... }", width)
+  return width.factors[1]:value(), width.factors[2]:value()
+end
+
+-- ---- Definitions ------------------------------------------------------------------------
+
+local known = {
+  inputs = "table", attrs = "table", shape = "function", bytes = "function",
+  reference = "function", emit = "table", out = "table", partition = "string",
+  in_place = "string", strided = "table", scratch = "function", kernel = "function",
+  activation = "string", result_dtype = "string", state = "string", check = "function",
+}
+
+function op.define(name)
+  return function(def)
+    for key, value in pairs(def) do
+      if not known[key] then error(("op '%s': unknown field '%s'"):format(name, key), 2) end
+      if type(value) ~= known[key] then
+        error(("op '%s': %s must be a %s"):format(name, key, known[key]), 2)
+      end
+    end
+    assert(def.inputs and def.shape, name .. ": an op states inputs and shape")
+    def.name, def.optional = name, {}
+    local inputs = {}
+    for i, input in ipairs(def.inputs) do
+      inputs[i] = input:gsub("%?$", "")
+      def.optional[inputs[i]] = input:sub(-1) == "?"
+    end
+    def.inputs = inputs
+    def.attrs = def.attrs or {}
+    def.out = def.out or { "f32" }
+    return def
+  end
+end
+
+local loaded = {}
+
+-- The op in gen/ops/<name>.lua, or nil where there is no such file.
+function op.find(name)
+  if loaded[name] ~= nil then return loaded[name] or nil end
+  loaded[name] = false
+  if not name:find "^[a-z][a-z0-9_]*$" then return nil end
+  local file = io.open(folder .. "ops/" .. name .. ".lua")
+  if not file then return nil end
+  file:close()
+  loaded[name] = require("gen.ops." .. name)
+  return loaded[name]
+end
+
+function op.can_write(def, format)
+  for _, out in ipairs(def.out) do if out == format then return true end end
+  return false
+end
+
+return op

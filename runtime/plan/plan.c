@@ -336,7 +336,7 @@ static enum burin_status find_limit(
         return BURIN_OK;
     case BURIN_LIMIT_BYTES:
         plan->limit_bytes = request->limit_bytes;
-        return BURIN_OK;
+        break;
     case BURIN_LIMIT_RESERVE_DEFAULT: {
         if (!card->total_bytes)
             return BURIN_OK;
@@ -363,6 +363,8 @@ static enum burin_status find_limit(
     }
     if (plan->limit_bytes < 0)
         plan->limit_bytes = 0;
+    if (card->total_bytes && plan->limit_bytes > card->available_bytes)
+        plan->limit_bytes = card->available_bytes;
     return BURIN_OK;
 }
 
@@ -416,8 +418,8 @@ static int largest_that_fits(
     return fits * step;
 }
 
-/* The smallest single change: of all options that mend it alone, the one that keeps most of
- * its value. */
+/* The smallest single change: the default KV dtype where another was asked for; else, of all
+ * options that mend it alone, the one that keeps most of its value. */
 static void advise(
         struct burin_plan *plan, const struct burin_plan_request *request, bool pool_given)
 {
@@ -430,6 +432,19 @@ static void advise(
     };
     const int n_knobs = pool_given ? 4 : 3;
     double best = 0;
+    if (plan->kv_index != 0) {
+        struct burin_plan other = *plan;
+        other.kv = &plan->family->kv[0];
+        bind(&other, pool_given);
+        account(&other, request);
+        if (other.fits) {
+            snprintf(
+                    plan->advice, sizeof plan->advice,
+                    "Smallest change: --kv-cache-dtype %s in place of %s.",
+                    burin_dtype_name(other.kv->dtype), burin_dtype_name(plan->kv->dtype));
+            return;
+        }
+    }
     for (int i = 0; i < n_knobs; i++) {
         const struct knob *knob = &knobs[i];
         const int now = *field_of(plan, knob->field);
@@ -447,21 +462,6 @@ static void advise(
                 (long long)value * unit, (long long)now * unit);
     }
 
-    for (int i = 0; i < plan->family->n_kv; i++) {
-        struct burin_plan other = *plan;
-        other.kv = &plan->family->kv[i];
-        bind(&other, pool_given);
-        account(&other, request);
-        const double kept =
-                (double)other.kv->bytes_per_token / (double)plan->kv->bytes_per_token;
-        if (!other.fits || kept <= best || kept >= 1)
-            continue;
-        best = kept;
-        snprintf(
-                plan->advice, sizeof plan->advice,
-                "Smallest change: --kv-cache-dtype %s in place of %s.",
-                burin_dtype_name(other.kv->dtype), burin_dtype_name(plan->kv->dtype));
-    }
     if (best > 0)
         return;
 

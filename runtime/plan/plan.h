@@ -38,7 +38,7 @@ struct burin_card {
 enum burin_status burin_card_parse(
         struct burin_card *card, const char *text, struct burin_error *err);
 
-/* How much of the card is ours. At most one is given. */
+/* How much of the card is ours: at most one is given, and never more than is available. */
 enum burin_limit {
     BURIN_LIMIT_RESERVE_DEFAULT, /* available - the smaller of 1 GiB and 1/16 of the total */
     BURIN_LIMIT_BYTES,           /* that many */

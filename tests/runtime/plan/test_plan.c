@@ -1,0 +1,394 @@
+#include "runtime/plan/plan.h"
+#include "runtime/plan/report.h"
+#include "tests/runtime/plan/tiny_model.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MIB = 1024 * 1024 };
+
+static struct burin_plan_request request_on(int64_t bytes)
+{
+    struct burin_plan_request request = { .model = &tiny_model, .n_threads = 2 };
+    request.card = (struct burin_card){ "card", bytes, bytes, 0 };
+    request.limit = BURIN_LIMIT_BYTES;
+    request.limit_bytes = bytes;
+    return request;
+}
+
+static struct burin_plan plan_of(const struct burin_plan_request *request)
+{
+    struct burin_plan plan;
+    struct burin_error err = { 0 };
+    if (burin_plan_make(&plan, request, &err))
+        fail_msg("%s", err.message);
+    return plan;
+}
+
+static int64_t bytes_of(const struct burin_plan *plan, const char *owner)
+{
+    return burin_plan_owner_bytes(plan, owner);
+}
+
+static int64_t fixed_of(const struct burin_plan *plan)
+{
+    return plan->total_bytes - bytes_of(plan, "kv");
+}
+
+static const char *refusal_of(const struct burin_plan_request *request)
+{
+    static struct burin_error err;
+    struct burin_plan plan;
+    assert_int_not_equal(burin_plan_make(&plan, request, &err), BURIN_OK);
+    return err.message;
+}
+
+SPEC(by_default_one_sequence_of_at_most_8192_tokens_in_steps_of_2048)
+{
+    const struct burin_plan_request request = request_on(64 * MIB);
+
+    const struct burin_plan plan = plan_of(&request);
+
+    assert_int_equal(plan.n_ctx, 8192);
+    assert_int_equal(plan.n_sequences, 1);
+    assert_int_equal(plan.n_batch, 2048);
+    assert_int_equal(plan.n_outputs, 1);
+    assert_int_equal(plan.n_pages, 128);
+    assert_int_equal(plan.kv->dtype, BURIN_BF16);
+    assert_true(plan.fits);
+    assert_string_equal(plan.advice, "");
+}
+
+SPEC(every_byte_has_an_owner_and_they_add_up)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.n_ctx = 100;
+    request.n_sequences = 3;
+    request.n_batch = 10;
+    request.tokenizer_bytes = 777;
+
+    const struct burin_plan plan = plan_of(&request);
+
+    assert_int_equal(bytes_of(&plan, "weights"), 50048);
+    assert_int_equal(bytes_of(&plan, "arena"), 10 * 192 + 3 * 4096);
+    assert_int_equal(bytes_of(&plan, "inputs"), 64 + 64 + 64); /* ids, 3 x 2 pages, rows */
+    assert_int_equal(bytes_of(&plan, "kv"), 6 * 64 * 80);      /* 2 pages each */
+    assert_int_equal(bytes_of(&plan, "tokenizer"), 777);
+    assert_int_equal(bytes_of(&plan, "threads"), BURIN_THREAD_BYTES);
+    int64_t sum = 0;
+    for (int i = 0; i < plan.n_owners; i++)
+        sum += plan.owners[i].bytes;
+    assert_int_equal(plan.total_bytes, sum);
+}
+
+SPEC(what_a_granule_adds_is_a_row_of_its_own)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    const struct burin_plan exact = plan_of(&request);
+    request.granule = 4096;
+
+    const struct burin_plan plan = plan_of(&request);
+
+    static const char *const names[] = { "weights", "arena", "inputs", "kv" };
+    int64_t over = 0;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(bytes_of(&plan, names[i]), bytes_of(&exact, names[i]));
+        over += (4096 - bytes_of(&plan, names[i]) % 4096) % 4096;
+    }
+    assert_int_equal(bytes_of(&plan, "rounding"), over);
+}
+
+SPEC(the_tokenizer_is_derived_from_weights_at_hand_and_else_assumed)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    struct burin_plan plan = plan_of(&request);
+    for (int i = 0; i < plan.n_owners; i++)
+        if (strcmp(plan.owners[i].name, "tokenizer") == 0)
+            assert_int_equal(plan.owners[i].kind, BURIN_ASSUMED);
+
+    request.tokenizer_bytes = 5;
+    plan = plan_of(&request);
+    for (int i = 0; i < plan.n_owners; i++)
+        if (strcmp(plan.owners[i].name, "tokenizer") == 0)
+            assert_int_equal(plan.owners[i].kind, BURIN_DERIVED);
+}
+
+SPEC(it_fits_from_the_last_byte_on_and_says_what_is_missing_below)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    const int64_t total = plan_of(&request).total_bytes;
+
+    request.limit_bytes = total;
+    assert_true(plan_of(&request).fits);
+
+    request.limit_bytes = total - 7;
+    const struct burin_plan plan = plan_of(&request);
+    assert_false(plan.fits);
+    assert_int_equal(plan.short_by_bytes, 7);
+}
+
+SPEC(a_refusal_names_the_numbers_the_largest_owner_and_the_change)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.limit_bytes = plan_of(&request).total_bytes - 1;
+    const struct burin_plan plan = plan_of(&request);
+    struct burin_error err;
+
+    assert_int_equal(burin_plan_check(&plan, &err), BURIN_ENOMEM);
+
+    assert_non_null(strstr(err.message, "short by 1 B (1 bytes)"));
+    assert_non_null(strstr(err.message, "largest part is host"));
+    assert_non_null(strstr(err.message, "--ctx-size 8128 in place of 8192"));
+}
+
+SPEC(the_advice_mends_it)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.n_sequences = 5;
+    request.n_outputs = 1;
+    const struct burin_plan whole = plan_of(&request);
+    int mended = 0;
+    for (int64_t limit = fixed_of(&whole) - 2000000; limit < whole.total_bytes;
+         limit += 9973) {
+        request.limit_bytes = limit;
+        const struct burin_plan plan = plan_of(&request);
+        char option[32];
+        int value;
+        if (sscanf(plan.advice, "Smallest change: %31s %d in place", option, &value) != 2)
+            continue;
+
+        struct burin_plan_request other = request;
+        if (strcmp(option, "--ctx-size") == 0)
+            other.n_ctx = value;
+        else if (strcmp(option, "--batch-size") == 0)
+            other.n_batch = value;
+        else if (strcmp(option, "--parallel") == 0)
+            other.n_sequences = value;
+        else
+            fail_msg("%s", option);
+        if (!plan_of(&other).fits)
+            fail_msg("limit %lld: %s", (long long)limit, plan.advice);
+        mended++;
+    }
+    assert_in_range(mended, 100, 1000);
+}
+
+SPEC(wider_keys_than_the_default_that_do_not_fit_are_told_of_the_default)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.kv_dtype_given = true;
+    request.kv_dtype = BURIN_F32;
+    const struct burin_plan whole = plan_of(&request);
+    request.limit_bytes = fixed_of(&whole) + bytes_of(&whole, "kv") / 2;
+
+    const struct burin_plan plan = plan_of(&request);
+
+    assert_string_equal(
+            plan.advice, "Smallest change: --kv-cache-dtype bf16 in place of f32.");
+}
+
+SPEC(a_limit_above_what_is_available_is_no_limit)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.card.available_bytes = 5 * MIB;
+
+    assert_int_equal(plan_of(&request).limit_bytes, 5 * MIB);
+}
+
+SPEC(where_the_weights_alone_are_too_large_a_smaller_recipe_is_named)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    const struct burin_plan plan = plan_of(&request);
+    request.n_ctx = 64;
+    request.n_batch = 32;
+    request.limit_bytes = plan_of(&request).total_bytes - 20000;
+
+    const struct burin_plan refused = plan_of(&request);
+
+    assert_true(plan.fits);
+    assert_non_null(strstr(refused.advice, "a recipe of at most 3.0 bits an element"));
+    assert_int_equal(refused.longest_context, 0);
+}
+
+SPEC(the_longest_context_fits_and_a_page_more_does_not)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.limit_bytes = plan_of(&request).total_bytes + 100 * 80 * 64 / 2;
+
+    const struct burin_plan plan = plan_of(&request);
+
+    request.n_ctx = plan.longest_context;
+    assert_true(plan_of(&request).fits);
+    request.n_ctx = plan.longest_context + 64;
+    assert_false(plan_of(&request).fits);
+    assert_in_range(plan.longest_context, 8192, 16383);
+}
+
+SPEC(kv_tokens_set_the_pool_and_a_context_that_it_cannot_hold_is_refused)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.kv_tokens = 1000;
+
+    const struct burin_plan plan = plan_of(&request);
+    assert_int_equal(plan.n_pages, 16);
+    assert_int_equal(plan.n_ctx, 1024);
+
+    request.n_ctx = 2000;
+    assert_non_null(
+            strstr(refusal_of(&request),
+                   "room for 1024 tokens, one request may need 2000: start with "
+                   "--ctx-size 1024"));
+}
+
+SPEC(kv_bytes_are_whole_pages)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.kv_bytes = 3 * 64 * 80 + 1;
+    assert_int_equal(plan_of(&request).n_pages, 3);
+
+    request.kv_bytes = 64 * 80 - 1;
+    assert_non_null(strstr(refusal_of(&request), "--kv-bytes 5119"));
+}
+
+SPEC(what_makes_no_sense_is_refused_with_the_option_and_both_numbers)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.n_ctx = 16385;
+    assert_non_null(strstr(refusal_of(&request), "--ctx-size 16385 is beyond the 16384"));
+
+    request = request_on(64 * MIB);
+    request.n_batch = 4;
+    request.n_sequences = 8;
+    assert_non_null(strstr(refusal_of(&request), "--batch-size 4 is below --parallel 8"));
+
+    request = request_on(64 * MIB);
+    request.kv_dtype_given = true;
+    request.kv_dtype = BURIN_F16;
+    assert_non_null(
+            strstr(refusal_of(&request), "--kv-cache-dtype f16: the portable family"));
+
+    request = request_on(64 * MIB);
+    request.limit = BURIN_LIMIT_FRACTION;
+    request.limit_fraction = 1.5;
+    assert_non_null(strstr(refusal_of(&request), "--vram-fraction 1.5"));
+}
+
+SPEC(a_program_without_costs_stops_the_plan)
+{
+    struct burin_program program = tiny_programs[0];
+    struct burin_family family = tiny_families[0];
+    family.programs = &program;
+    program.n_costs = 0;
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.family = &family;
+
+    assert_non_null(strstr(refusal_of(&request), "no row in chunk_costs"));
+}
+
+SPEC(a_graph_whose_nodes_cost_nothing_stops_the_plan_of_a_gpu)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.card.sm = 120;
+
+    assert_non_null(strstr(refusal_of(&request), "no graph budget"));
+}
+
+SPEC(an_absurd_request_does_not_overflow_into_fitting)
+{
+    struct burin_plan_request request = request_on(INT64_MAX - 1);
+    request.n_ctx = 16384;
+    request.n_sequences = 1 << 16;
+    request.n_batch = 1 << 20;
+    request.n_outputs = 1 << 20;
+    assert_true(plan_of(&request).fits);
+
+    struct burin_family family = tiny_families[0];
+    struct burin_kv_layout kv = tiny_kv[0];
+    kv.page_bytes = (size_t)INT64_MAX / 2;
+    family.kv = &kv;
+    family.n_kv = 1;
+    request.family = &family;
+    assert_false(plan_of(&request).fits);
+}
+
+SPEC(a_limit_is_bytes_or_a_reserve_or_a_fraction)
+{
+    struct burin_plan_request request = request_on(0);
+    request.card = (struct burin_card){ "card", 64 * MIB, 48 * MIB, 0 };
+
+    request.limit = BURIN_LIMIT_RESERVE_DEFAULT;
+    assert_int_equal(plan_of(&request).limit_bytes, 44 * MIB);
+    request.limit = BURIN_LIMIT_RESERVE;
+    request.limit_bytes = 3 * MIB;
+    assert_int_equal(plan_of(&request).limit_bytes, 45 * MIB);
+    request.limit = BURIN_LIMIT_FRACTION;
+    request.limit_fraction = 0.5;
+    assert_int_equal(plan_of(&request).limit_bytes, 32 * MIB);
+    request.limit = BURIN_LIMIT_NONE;
+    assert_int_equal(plan_of(&request).limit_bytes, INT64_MAX);
+}
+
+SPEC(a_card_is_a_size_and_perhaps_a_compute_capability)
+{
+    struct burin_card card;
+    assert_int_equal(burin_card_parse(&card, "8GiB", NULL), BURIN_OK);
+    assert_int_equal(card.total_bytes, (int64_t)8 << 30);
+    assert_int_equal(burin_card_parse(&card, "23.46GiB,sm_120", NULL), BURIN_OK);
+    assert_int_equal(card.sm, 120);
+
+    static const char *const wrong[] = { "",         "GiB",          "8GiB,",
+                                         "8GiB,sm_", "8GiB,sm_120x", "-1GiB",
+                                         "0",        "8 bananas" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(burin_card_parse(&card, wrong[i], NULL), BURIN_EUSAGE);
+}
+
+SPEC(the_report_says_who_owns_what_and_the_json_has_every_key)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    struct burin_plan plan = plan_of(&request);
+    char text[8192] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    burin_plan_report(&plan, out);
+    fclose(out);
+    assert_non_null(strstr(text, "It fits, with "));
+    assert_non_null(strstr(text, "weights      48.9 KiB            50,048  derived"));
+
+    out = fmemopen(text, sizeof text, "w");
+    burin_plan_json(&plan, out);
+    fclose(out);
+    static const char *const keys[] = {
+        "\"model\": \"tiny\"",
+        "\"variant\"",
+        "\"quant\": \"q4_1\"",
+        "\"family\"",
+        "\"card\"",
+        "\"total_bytes\"",
+        "\"sm\": null",
+        "\"elements\": 80000",
+        "\"weights_bytes\": 50048",
+        "\"programs\"",
+        "\"program\": \"step\"",
+        "\"n\": 2048",
+        "\"input_bytes\"",
+        "\"arena_bytes\"",
+        "\"kernel_nodes\": 17",
+        "\"copy_nodes\"",
+        "\"driver_bytes\"",
+        "\"kv\"",
+        "\"bytes_per_token\": 80",
+        "\"bytes_per_sequence\"",
+        "\"bytes\"",
+        "\"tokens\": 8192",
+        "\"owners\"",
+        "\"owner\": \"arena\"",
+        "\"kind\": \"derived\"",
+        "\"fits\": true",
+        "\"short_by_bytes\": 0",
+        "\"advice\": \"\"",
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strstr(text, keys[i]))
+            fail_msg("%s is not in\n%s", keys[i], text);
+}

@@ -1,0 +1,205 @@
+/* runtime/cpu/kernel.h -- What emitted kernels share on any CPU: short floats, exp, rows of
+ * int8, and how a team divides the tiles of a matrix.
+ *
+ * Bits     Every function is a fixed sequence of f32 operations, without contraction, so a
+ *          loop over it gives the same bits whatever width the compiler makes of it.
+ *          avx512.h has its own exp (with fused multiply-adds); the int8 rows are equal.
+ * NaN      Comes through every function, int8 rows included: a row's scale becomes NaN. */
+#ifndef BURIN_CPU_KERNEL_H
+#define BURIN_CPU_KERNEL_H
+
+#include "runtime/cpu/team.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- Short floats ------------------------------------------------------------------ */
+
+static inline float burin_f32_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t burin_bits_of_f32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float burin_f32_of_bf16(uint16_t x)
+{
+    return burin_f32_of_bits((uint32_t)x << 16);
+}
+
+/* Rounded to nearest, ties to even. */
+static inline uint16_t burin_bf16_of_f32(float x)
+{
+    const uint32_t bits = burin_bits_of_f32(x);
+    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    const uint32_t quiet = bits >> 16 | 0x40; /* rounding could carry a NaN into infinity */
+
+    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+}
+
+/* Exact. The exponent is rebased by a multiplication, which takes subnormals along. */
+static inline float burin_f32_of_f16(uint16_t x)
+{
+    const uint32_t sign = (uint32_t)(x & 0x8000) << 16;
+    const uint32_t magnitude = (uint32_t)(x & 0x7fff) << 13;
+    const uint32_t finite = burin_bits_of_f32(burin_f32_of_bits(magnitude) * 0x1p112f);
+    const uint32_t infinite = magnitude | 0x7f800000;
+
+    return burin_f32_of_bits(sign | (magnitude < 0x0f800000 ? finite : infinite));
+}
+
+static inline uint16_t burin_load_u16(const uint8_t *at)
+{
+    uint16_t x;
+    memcpy(&x, at, sizeof x);
+    return x;
+}
+
+/* ---- exp and what is made of it ---------------------------------------------------- */
+
+/* e^x within 2e-7 of x's true value. Cody and Waite's reduction and the polynomial of
+ * Cephes' expf (Moshier 1989); 0 below -104, infinity above 89. */
+static inline float burin_exp(float x)
+{
+    const float round = 0x1.8p23f; /* adding it leaves an integer in the low bits */
+    const float low = x < -104.0f ? -104.0f : x;
+    const float in = low > 89.0f ? 89.0f : low;
+    const float shifted = in * 1.44269504f + round;
+    const float n = shifted - round;
+    const float r =
+            in - n * 0.693359375f - n * -2.12194440e-4f; /* n ln 2, first part exact */
+
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * (r * r) + r + 1.0f;
+
+    /* 2^n in two factors: n goes from -150 to 128, beyond one exponent. */
+    const int32_t exponent = (int32_t)(burin_bits_of_f32(shifted) - 0x4b400000u);
+    const int32_t half = exponent >> 1;
+    return p * burin_f32_of_bits((uint32_t)(half + 127) << 23) *
+           burin_f32_of_bits((uint32_t)(exponent - half + 127) << 23);
+}
+
+static inline float burin_silu(float x)
+{
+    return x / (1.0f + burin_exp(-x));
+}
+
+/* x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), as x / (1 + e^-2u). */
+static inline float burin_gelu_tanh(float x)
+{
+    const float u = 0.797884561f * (x + 0.044715f * (x * x * x));
+
+    return x / (1.0f + burin_exp(-2.0f * u));
+}
+
+/* ---- Rows of int8: the activation format q8, gen/formats/act_q8.lua ------------------ */
+
+/* A row of k values, in groups of 32, the last one padded with zeros:
+ *   int8  q[k]           x = scale * q, |q| <= 127
+ *   float scale[k / 32]  largest magnitude / 127
+ *   float sum[k / 32]    128 * scale * (q's sum): kernels hold weights as bytes offset by
+ *                        128, and subtract this
+ * Rows begin at multiples of 64 bytes. */
+static inline int burin_q8_groups(int k)
+{
+    return (k + 31) / 32;
+}
+
+static inline size_t burin_q8_stride(int k)
+{
+    return ((size_t)burin_q8_groups(k) * 40 + 63) / 64 * 64;
+}
+
+static inline float *burin_q8_scales(uint8_t *row, int k)
+{
+    return (float *)(void *)(row + (size_t)burin_q8_groups(k) * 32);
+}
+
+static inline float *burin_q8_sums(uint8_t *row, int k)
+{
+    return burin_q8_scales(row, k) + burin_q8_groups(k);
+}
+
+static inline void burin_q8_group(
+        int8_t *restrict q, /* (32) */
+        float *restrict scale,
+        float *restrict sum,
+        const float *restrict x) /* (32) */
+{
+    /* Magnitudes compare as integers, and NaN is the greatest. */
+    uint32_t most = 0;
+    for (int i = 0; i < 32; i++) {
+        const uint32_t magnitude = burin_bits_of_f32(x[i]) & 0x7fffffff;
+        most = magnitude > most ? magnitude : most;
+    }
+    const float largest = burin_f32_of_bits(most);
+    const float inverse = largest < 0x1p-100f ? 0.0f : 127.0f / largest;
+    const float round = 0x1.8p23f; /* to nearest, ties to even */
+
+    int32_t total = 0;
+    for (int i = 0; i < 32; i++) {
+        const uint32_t bits = burin_bits_of_f32(x[i] * inverse + round);
+        const int32_t value = (int32_t)(bits - 0x4b400000u);
+        q[i] = (int8_t)value;
+        total += (int8_t)value;
+    }
+    *scale = largest / 127.0f;
+    *sum = *scale * 128.0f * (float)total;
+}
+
+/* A row as above from k floats. */
+static inline void burin_q8_row(uint8_t *restrict row, const float *restrict x, int k)
+{
+    float *const scales = burin_q8_scales(row, k);
+    float *const sums = burin_q8_sums(row, k);
+    const int whole = k / 32;
+
+    for (int g = 0; g < whole; g++)
+        burin_q8_group((int8_t *)row + g * 32, scales + g, sums + g, x + g * 32);
+    if (k % 32 != 0) {
+        float last[32] = { 0 };
+        memcpy(last, x + whole * 32, (size_t)(k % 32) * sizeof *x);
+        burin_q8_group((int8_t *)row + whole * 32, scales + whole, sums + whole, last);
+    }
+}
+
+/* ---- Who takes which tiles ----------------------------------------------------------- */
+
+/* A thread's part of n tiles: [begin, begin + chunk) and then every `step` tiles, up to end.
+ * Few tiles: one adjacent share. Many: chunks dealt out in turn, because two threads that
+ * read one region together get 31-32 GB/s from memory and two far halves 26. */
+struct burin_deal {
+    int begin;
+    int end;
+    int chunk;
+    int step;
+};
+
+static inline struct burin_deal burin_deal(const struct burin_team *t, int n, int chunk)
+{
+    if (t->n_threads == 1 || n / chunk < 8 * t->n_threads) {
+        const struct burin_share share = burin_share(t, n);
+        return (struct burin_deal){ share.begin, share.end, n, n > 0 ? n : 1 };
+    }
+    return (struct burin_deal){ t->thread * chunk, n, chunk, t->n_threads * chunk };
+}
+
+static inline int burin_min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+#endif

@@ -52,6 +52,15 @@ foreach(source IN LISTS sources)
   endforeach()
 endforeach()
 
+# What the scripts of tests/models ask for logits: logits-NAME.
+foreach(model IN LISTS BURIN_MODEL)
+  add_executable(logits-${model} tests/models/logits.c)
+  target_compile_definitions(logits-${model} PRIVATE _GNU_SOURCE)
+  target_compile_options(logits-${model} PRIVATE -Wall -Wextra -Werror -Wshadow)
+  target_link_libraries(logits-${model} PRIVATE burin_runtime emitted-${model} burin_runtime)
+  set_target_properties(logits-${model} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
+endforeach()
+
 file(GLOB scripts CONFIGURE_DEPENDS
     tests/gen/test_*.lua tests/ops/test_*.lua tests/repo/*.lua tests/models/test_*.lua)
 foreach(script IN LISTS scripts)

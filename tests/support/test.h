@@ -10,11 +10,12 @@
 #ifndef BURIN_TEST_H
 #define BURIN_TEST_H
 
-/* cmocka.h needs these four, in this order. */
+/* cmocka.h needs these four before it. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 enum { BURIN_MAX_SPECS = 256 };

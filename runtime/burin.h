@@ -21,6 +21,7 @@
 #define BURIN_BURIN_H
 
 #include "runtime/base/status.h"
+#include "runtime/device/ledger.h"
 #include "runtime/model.h"
 
 #include <stdatomic.h>
@@ -38,10 +39,10 @@ enum {
     BURIN_THREADS_PHYSICAL = -1,
 };
 
-/* A zeroed struct with `model` and `weights` set asks for the defaults. */
+/* A zeroed struct with `model` set asks for the defaults. */
 struct burin_options {
     const struct burin_model *model;
-    const char *weights; /* file or folder; NULL only for a model without weights */
+    const char *weights; /* file or folder; NULL: looked for, runtime/weights/locate.h */
     const char *target;  /* a family's name; NULL: the best that this processor runs */
     int n_threads;       /* 0 or BURIN_THREADS_PHYSICAL: the physical cores we may use */
     int n_ctx;           /* tokens a sequence may reach, or one of the two above */
@@ -53,8 +54,9 @@ struct burin_options {
     bool kv_dtype_given; /* false: the family's first */
     enum burin_dtype kv_dtype;
 
-    /* `done` of `total` bytes of weights packed; called from burin_engine_open(). */
-    void (*on_progress)(void *user, size_t done, size_t total);
+    /* Bytes of the checkpoint that are packed, of all; called from burin_engine_open(). False
+     * ends it with BURIN_ESTOPPED. May be NULL. */
+    bool (*on_progress)(void *user, size_t done, size_t total);
     void *user;
 };
 
@@ -87,12 +89,7 @@ struct burin_engine_info {
 struct burin_engine_info burin_engine_info(const struct burin_engine *engine);
 
 /* The rows of the ledger, in the order of the plan: "weights", "arena", "inputs", "kv",
- * "tokenizer", "threads", "host". */
-struct burin_owner {
-    const char *name;
-    size_t planned;
-    size_t obtained;
-};
+ * "rounding", "tokenizer", "threads", "host". */
 int burin_engine_owners(
         const struct burin_engine *engine, const struct burin_owner **owners);
 

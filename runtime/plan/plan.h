@@ -22,8 +22,8 @@ enum {
     BURIN_DEFAULT_CONTEXT = 8192, /* or the model's, where that is smaller */
     BURIN_DEFAULT_BATCH = 2048,
 
-    /* The stack of a worker thread. Thread 0 is the caller's own. */
-    BURIN_THREAD_BYTES = 256 * 1024,
+    /* The stack of a worker thread. Thread 0 is the caller's own. A sanitizer refuses less. */
+    BURIN_THREAD_BYTES = 1024 * 1024,
 };
 
 /* Which memory the plan is for. On the CPU it is this machine's. */

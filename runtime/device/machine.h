@@ -1,0 +1,36 @@
+/* runtime/device/machine.h -- What this machine is: cores and memory that we may use, what
+ * its processor has, and which of a model's families suits it.
+ *
+ * Units    Bytes.
+ * Threads  Pure readers of /proc and /sys; nothing is allocated. */
+#ifndef BURIN_DEVICE_MACHINE_H
+#define BURIN_DEVICE_MACHINE_H
+
+#include "runtime/base/status.h"
+#include "runtime/model.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Physical cores in our affinity mask, not more than a cgroup's quota allows; at least 1.
+ * A second hyperthread of a core adds nothing to programs that wait for memory. */
+int burin_machine_cores(void);
+
+/* Of this machine, or of the cgroup that we are in where that is less. `available` counts
+ * page cache that the kernel would give up. */
+enum burin_status burin_machine_memory(
+        size_t *available, size_t *total, struct burin_error *err);
+
+/* Whether processor and operating system have an enum burin_cpu_feature. */
+bool burin_machine_has(int cpu_feature);
+
+/* The first family that this processor runs: named `target`, or any where that is NULL.
+ * BURIN_EUSAGE names the families that there are, or what the processor lacks. */
+enum burin_status burin_machine_family(
+        const struct burin_model *model,
+        const char *target,
+        bool exact,
+        const struct burin_family **family,
+        struct burin_error *err);
+
+#endif

@@ -53,6 +53,8 @@ struct burin_options {
     bool exact;          /* everything in f32 */
     bool kv_dtype_given; /* false: the family's first */
     enum burin_dtype kv_dtype;
+    int64_t kv_tokens; /* the KV pool; both 0: n_ctx for each of n_sequences */
+    int64_t kv_bytes;
 
     /* Bytes of the checkpoint that are packed, of all; called from burin_engine_open(). False
      * ends it with BURIN_ESTOPPED. May be NULL. */
@@ -99,10 +101,11 @@ const struct burin_tokenizer *burin_engine_tokenizer(const struct burin_engine *
 
 /* ---- Requests -------------------------------------------------------------------- */
 
-/* Filters apply in the order top_k, top_p, min_p, and then temperature. */
+/* Filters apply in the order top_k, top_p, min_p, on the probabilities at temperature 1; one
+ * is drawn of what they leave. */
 struct burin_sampling {
     float temperature; /* 0: the largest logit, the first of equals */
-    int top_k;         /* 0: off */
+    int top_k;         /* 0 and -1: off */
     float top_p;       /* 1: off */
     float min_p;       /* 0: off; relative to the largest probability */
     int64_t seed;      /* -1: random; request.seed tells which was used */

@@ -163,31 +163,25 @@ TINY_POSITIONS = 48
 TINY_PROMPTS = 3
 
 
-def tiny_dims():
-    """The variants of models/llama_tiny.lua, as gen wrote them down."""
-    shapes = {}
-    for path in sorted((ROOT / "build" / "gen").glob("llama_tiny-*/gen.json")):
-        facts = json.loads(path.read_text())
-        if facts["recipe"] == "f32":
-            shapes[facts["variant"]] = facts
-    if not shapes:
-        sys.exit("oracle: first: gen --model models/llama_tiny.lua --variant ... --quant f32")
-    return shapes
+# The variants of models/llama_tiny.lua, said again: weights of other sizes would not bind.
+TINY = {
+    "small": dict(num_hidden_layers=2, hidden_size=40, intermediate_size=56, vocab_size=96,
+                  num_attention_heads=6, num_key_value_heads=3, head_dim=8),
+    "groups": dict(num_hidden_layers=3, hidden_size=64, intermediate_size=160, vocab_size=200,
+                   num_attention_heads=6, num_key_value_heads=2, head_dim=16),
+}
 
 
 def tiny(arguments):
     from safetensors.torch import save_file
-    for seed, (variant, facts) in enumerate(tiny_dims().items()):
-        d = facts["dims"]
-        theta, eps = facts["constants"]["rope_theta"], facts["constants"]["eps"]
+    for seed, (variant, sizes) in enumerate(TINY.items()):
+        # The constructor wants hidden_size to be n_heads * head_dim; the model does not.
+        d_q = sizes["num_attention_heads"] * sizes["head_dim"]
         config = LlamaConfig(
-            vocab_size=d["n_vocab"], hidden_size=d["d_model"], intermediate_size=d["d_ff"],
-            num_hidden_layers=d["n_layers"], num_attention_heads=d["n_heads"],
-            num_key_value_heads=d["n_kv_heads"], head_dim=d["d_head"],
-            max_position_embeddings=d["n_ctx"], rms_norm_eps=eps,
-            rope_parameters={"rope_type": "default", "rope_theta": float(theta)},
-            tie_word_embeddings=facts["constants"].get("tied", False),
-            attn_implementation="eager", torch_dtype=torch.float32)
+            **{**sizes, "hidden_size": d_q}, max_position_embeddings=1024, rms_norm_eps=1e-5,
+            rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+            tie_word_embeddings=False, attn_implementation="eager", torch_dtype=torch.float32)
+        config.hidden_size = sizes["hidden_size"]
         torch.manual_seed(1000 + seed)
         model = LlamaForCausalLM(config).to(torch.float32).eval()
         with torch.no_grad():
@@ -198,10 +192,9 @@ def tiny(arguments):
                     weight.copy_(torch.randn(weight.shape) / math.sqrt(weight.shape[1]))
         folder = GOLDEN / f"llama_tiny-{variant}"
         folder.mkdir(parents=True, exist_ok=True)
-        weights = {n: w.contiguous() for n, w in model.state_dict().items()
-                   if not (n == "lm_head.weight" and config.tie_word_embeddings)}
-        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-        prompts = torch.randint(0, d["n_vocab"], (TINY_PROMPTS, TINY_POSITIONS)).tolist()
+        save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
+        prompts = torch.randint(
+            0, config.vocab_size, (TINY_PROMPTS, TINY_POSITIONS)).tolist()
         with torch.no_grad():
             logits = torch.cat([model(torch.tensor([p]), use_cache=False).logits[0]
                                 for p in prompts])

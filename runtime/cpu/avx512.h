@@ -26,6 +26,17 @@ static inline __m512 burin_load_bf16(const uint8_t *at)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
 }
 
+/* Of 16 pairs of bf16, the first and the second ones, widened. */
+static inline __m512 burin_bf16_low_x16(__m512i pairs)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+}
+
+static inline __m512 burin_bf16_high_x16(__m512i pairs)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
+}
+
 /* Four bytes, in every lane. */
 static inline __m512i burin_broadcast4(const void *at)
 {

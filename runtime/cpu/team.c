@@ -50,7 +50,8 @@ static void sleep_until_open(struct burin_gate *gate, unsigned generation)
 {
     atomic_fetch_add(&gate->sleepers, 1);
     while (atomic_load(&gate->generation) == generation)
-        syscall(SYS_futex, &gate->generation, FUTEX_WAIT_PRIVATE, generation, NULL, NULL, 0);
+        syscall(SYS_futex, &gate->generation, FUTEX_WAIT_PRIVATE, generation, NULL, NULL,
+                0);
     atomic_fetch_sub(&gate->sleepers, 1);
 }
 

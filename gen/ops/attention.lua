@@ -1,0 +1,121 @@
+-- gen/ops/attention.lua -- y = softmax(q . keys * scale) values, causal by absolute position,
+-- over the paged cache. Query heads share KV heads in groups of adjacent ones.
+-- Vaswani et al. 2017, arXiv:1706.03762; Ainslie et al. 2023, arXiv:2305.13245 (groups);
+-- Dao et al. 2022, arXiv:2205.14135 (one pass, online softmax).
+--
+-- The cache. A page holds 64 tokens of all layers. A layer's part is, for each KV head, its
+-- keys and then its values, without padding:
+--
+--   bf16  keys    [d / 2][64 keys][2]    pairs along d: what is multiplied by one query
+--         values  [64 / 2][d][2]         pairs along the keys
+--   f32   keys    [d][64 keys]
+--         values  [64 keys][d]
+--
+-- so that a vector of keys is one load, and two of f32 are a shift and a mask.
+
+local op = require "gen.op"
+local size = require "gen.size"
+
+local PAGE_TOKENS = 64
+local SLOTS = 17        -- BURIN_N_SLOTS, runtime/cpu/attention.h
+local ROWS_AT_ONCE = 32 -- of a tile, beside one head's block in the L1 cache
+
+local function value(x) return size.of(x):value() end
+
+-- Heads, widths and how they are tiled, from a node.
+local function shape_of(node)
+  local kv, q = node.inputs.kv, node.inputs.q
+  local d, n_kv_heads = value(kv.d_key), value(kv.n_heads)
+  local d_q = value(q.dims[2])
+  local group = d_q // d // n_kv_heads
+  local tile_rows = 64 -- queries of a tile: a power of two, so that tiles end where blocks do
+  while tile_rows > 1 and tile_rows * group > ROWS_AT_ONCE do tile_rows = tile_rows // 2 end
+  local rows = tile_rows * group
+  return {
+    d = d, d_q = d_q, n_kv_heads = n_kv_heads, group = group, tile_rows = tile_rows,
+    rows = rows, slot = (rows * (d + 2) + 15) // 16 * 16,
+    head_bytes = 2 * d * PAGE_TOKENS * (node.kv_dtype == "bf16" and 2 or 4),
+  }
+end
+
+return op.define "attention" {
+  inputs = { "q", "kv" }, -- q (tokens, n_heads * d_head), and the cache that keys were put in
+  attrs  = { scale = "number?" }, -- of the scores; 1 / sqrt(d_head) if left out
+  strided = { "q" },
+  out = { "f32", "bf16", "q8" },
+
+  shape = function(q, kv)
+    local d_head, n_kv_heads = value(kv.d_key), value(kv.n_heads)
+    local width = value(q[#q])
+    op.check(value(kv.d_value) == d_head, "keys have %d, values %d dims: they must agree",
+      d_head, value(kv.d_value))
+    op.check(d_head % 8 == 0, "d_head must be a multiple of 8, got %d", d_head)
+    op.check(width % (d_head * n_kv_heads) == 0,
+      "q is %s: it must be a multiple of %d KV heads of %d", op.shape_text(q), n_kv_heads, d_head)
+    return q
+  end,
+
+  -- Queries and results once; keys and values from those of one token to those of all.
+  bytes = function(q, kv, y)
+    return { min = q.bytes + kv.bytes_per_token + y.bytes, max = q.bytes + kv.bytes + y.bytes }
+  end,
+
+  -- Partials of the pieces at both ends of a thread's share, and a tile's queries.
+  scratch = function(node)
+    local s = shape_of(node)
+    return 4 * (SLOTS * s.slot + (s.rows * s.d + 15) // 16 * 16)
+  end,
+
+  kernel = function(node, family)
+    local s = shape_of(node)
+    local out = node.out
+    local tail = ("%s_%dx%dx%d"):format(node.kv_dtype, s.n_kv_heads * s.group, s.n_kv_heads, s.d)
+    local scale = node.attrs.scale or 1 / math.sqrt(s.d)
+    local block = {
+      template = "cpu/attention_block_" .. family.cpu .. ".c",
+      name = "attend_block_" .. tail,
+      params = { d = s.d, group = s.group, kv = node.kv_dtype },
+    }
+    return {
+      template = "cpu/attention.c",
+      name = ("attention_%s_%s"):format(tail, out),
+      needs = { block },
+      params = {
+        block = block.name, d = s.d, d_q = s.d_q, group = s.group, n_kv_heads = s.n_kv_heads,
+        tile_rows = s.tile_rows, slot = s.slot, head_bytes = s.head_bytes, out = out,
+        page_bytes = node.inputs.kv.page_bytes, scale = scale * math.log(math.exp(1), 2),
+      },
+      args = {
+        "y", "q", "q_stride", "pages", "positions", "sequence_of", "sequence_begin",
+        "page_table", "max_pages", "n_tokens", "scratch", "scratch_stride",
+      },
+    }
+  end,
+
+  -- One token: its query heads side by side, keys[j] and values[j] of positions 1 ... n,
+  -- each with KV heads side by side.
+  reference = function(y, q, keys, values, attrs)
+    local d, n_kv_heads = attrs.d_head, attrs.n_kv_heads
+    local group = #q // d // n_kv_heads
+    local scale = attrs.scale or 1 / math.sqrt(d)
+    for head = 0, #q // d - 1 do
+      local kv = head // group * d
+      local max, sum, score = -math.huge, 0, {}
+      for j, key in ipairs(keys) do
+        local dot = 0
+        for i = 1, d do dot = dot + q[head * d + i] * key[kv + i] end
+        score[j] = dot * scale
+        max = math.max(max, score[j])
+      end
+      for j = 1, #keys do
+        score[j] = math.exp(score[j] - max)
+        sum = sum + score[j]
+      end
+      for i = 1, d do
+        local acc = 0
+        for j, v in ipairs(values) do acc = acc + score[j] * v[kv + i] end
+        y[head * d + i] = acc / sum
+      end
+    end
+  end,
+}

@@ -1,0 +1,47 @@
+-- gen/ops/kv_append.lua -- Keys and values of this step's tokens go into their pages.
+-- gen/ops/attention.lua has the layout.
+
+local op = require "gen.op"
+local size = require "gen.size"
+
+local PAGE_TOKENS = 64
+
+local function value(x) return size.of(x):value() end
+
+return op.define "kv_append" {
+  inputs = { "kv", "k", "v" }, -- k, v (tokens, n_kv_heads * d_head)
+  strided = { "k", "v" },
+  partition = "rows",
+  state = "kv",
+
+  shape = function(kv, k, v)
+    local width = value(kv.n_heads) * value(kv.d_key)
+    op.check(value(k[#k]) == width and value(v[#v]) == width,
+      "k and v must be (tokens, %d), got %s and %s", width, op.shape_text(k), op.shape_text(v))
+    return k
+  end,
+
+  bytes = function(kv, k, v) return k.bytes + v.bytes + kv.bytes_per_token end,
+
+  kernel = function(node)
+    local kv, dtype = node.inputs.kv, node.kv_dtype
+    local d, n_kv_heads = value(kv.d_key), value(kv.n_heads)
+    return {
+      template = "cpu/kv_append.c",
+      name = ("kv_append_%s_%dx%d"):format(dtype, n_kv_heads, d),
+      params = {
+        d = d, n_kv_heads = n_kv_heads, kv = dtype, page_bytes = kv.page_bytes,
+        head_bytes = 2 * d * PAGE_TOKENS * (dtype == "bf16" and 2 or 4),
+      },
+      args = {
+        "pages", "k", "k_stride", "v", "v_stride", "positions", "sequence_of", "page_table",
+        "max_pages", "n_tokens",
+      },
+    }
+  end,
+
+  -- One token's keys and values, at the end of its sequence's.
+  reference = function(keys, values, k, v)
+    keys[#keys + 1], values[#values + 1] = k, v
+  end,
+}

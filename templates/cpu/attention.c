@@ -1,0 +1,126 @@
+% -- In: name, block (the function for one block), d (of a head), group (query heads for a
+% -- KV head), n_kv_heads, d_q (all heads), scale (of scores, in units of log 2), tile_rows
+% -- (queries), slot (floats of a partial), page_bytes, head_bytes (one head's keys and values
+% -- in a page), out ("f32", "bf16", "q8").
+% local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t" }
+/* y = acc / sum, in the head's columns of each of the tile's rows. */
+static void ${name}_store(
+        ${c_type[out]} *restrict y,
+        const struct burin_tile *tile,
+        int head,
+        struct burin_partial total)
+{
+    for (int r = 0; r < tile->n_rows * ${group}; r++) {
+        const float inverse = 1.0f / total.sum[r];
+        const size_t row = (size_t)(tile->row + r / ${group});
+        const int column = (head * ${group} + r % ${group}) * ${d};
+        const float *restrict acc = total.acc + r * ${d};
+% if out == "q8" then
+        uint8_t *restrict into = y + row * burin_q8_stride(${d_q});
+        float *restrict scales = burin_q8_scales(into, ${d_q}) + column / 32;
+        float *restrict sums = burin_q8_sums(into, ${d_q}) + column / 32;
+        float x[${d}];
+
+        for (int i = 0; i < ${d}; i++)
+            x[i] = acc[i] * inverse;
+        for (int g = 0; g < ${d} / 32; g++)
+            burin_q8_group(
+                    (int8_t *)into + column + g * 32, scales + g, sums + g, x + g * 32);
+% else
+        ${c_type[out]} *restrict into = y + row * ${d_q} + column;
+
+        for (int i = 0; i < ${d}; i++)
+% if out == "bf16" then
+            into[i] = burin_bf16_of_f32(acc[i] * inverse);
+% else
+            into[i] = acc[i] * inverse;
+% end
+% end
+    }
+}
+
+/* y = softmax(q . keys / sqrt(${d})) values, causal by position; ${group} query heads share a
+ * KV head. How the work is cut and what is merged: runtime/cpu/attention.h. */
+static void ${name}(
+        const struct burin_team *t,
+        ${c_type[out]} *restrict y, /* (n_tokens, ${d_q}) as ${out} */
+        const float *restrict q, /* (n_tokens, ${d_q}), rows q_stride apart */
+        int q_stride,
+        const uint8_t *restrict pages, /* this layer's part of page 0 */
+        const int32_t *restrict positions,
+        const int32_t *restrict sequence_of,
+        const int32_t *restrict sequence_begin,
+        const int32_t *restrict page_table, /* (sequences, max_pages) */
+        int max_pages,
+        int n_tokens,
+        uint8_t *restrict scratch, /* the thread's; */
+        size_t scratch_stride) /* and from one thread's to the next one's */
+{
+    enum { GROUP = ${group}, D_HEAD = ${d}, SLOT = ${slot}, HEAD_BYTES = ${head_bytes} };
+    const struct burin_attention a = {
+        .positions = positions,
+        .sequence_of = sequence_of,
+        .sequence_begin = sequence_begin,
+        .n_tokens = n_tokens,
+        .n_kv_heads = ${n_kv_heads},
+        .group = GROUP,
+        .tile_rows = ${tile_rows},
+    };
+    float *slots = (float *)(void *)scratch;
+    float *queries = slots + BURIN_N_SLOTS * SLOT;
+    struct burin_walk walk = burin_walk_begin(t, &a);
+    struct burin_piece piece, open = { .end = 0 }; /* open: its last parts are others' */
+    struct burin_partial total = { 0 };
+
+    while (burin_walk_next(&walk, &piece)) {
+        const struct burin_tile *tile = &piece.tile;
+        const int32_t *table = page_table + (size_t)tile->sequence * (size_t)max_pages;
+        const int n_rows = tile->n_rows * GROUP;
+
+        for (int r = 0; r < n_rows; r++) {
+            const float *from = q + (size_t)(tile->row + r / GROUP) * (size_t)q_stride +
+                                (piece.head * GROUP + r % GROUP) * D_HEAD;
+            for (int i = 0; i < D_HEAD; i++)
+                queries[r * D_HEAD + i] = from[i] * ${f32(scale)};
+        }
+
+        total = burin_partial_at(slots, n_rows, D_HEAD);
+        for (int part = piece.first; part < piece.end; part++) {
+            const int slot = part == 0          ? BURIN_SLOT_TOTAL
+                             : piece.first == 0 ? BURIN_SLOT_WORK
+                                                : BURIN_SLOT_PARTS + part - piece.first;
+            const struct burin_partial p =
+                    burin_partial_at(slots + slot * SLOT, n_rows, D_HEAD);
+            const int end = burin_part_begin(tile, part + 1);
+
+            burin_partial_clear(p, n_rows, D_HEAD);
+            for (int block = burin_part_begin(tile, part); block < end; block++) {
+                const uint8_t *keys = pages + (size_t)table[block] * ${page_bytes} +
+                                      (size_t)piece.head * HEAD_BYTES;
+                const int visible = tile->position - block * BURIN_BLOCK + 1;
+                ${block}(p, queries, keys, keys + HEAD_BYTES / 2, n_rows, visible);
+            }
+            if (slot == BURIN_SLOT_WORK)
+                burin_partial_merge(total, p, n_rows, D_HEAD);
+        }
+        if (piece.first == 0 && piece.end == tile->n_parts)
+            ${name}_store(y, tile, piece.head, total);
+        else if (piece.first == 0)
+            open = piece;
+    }
+
+    burin_barrier(t);
+    if (open.end == 0)
+        return;
+    const int n_rows = open.tile.n_rows * GROUP;
+    int thread = t->thread, slot = 0;
+    for (int part = open.end; part < open.tile.n_parts; part++) {
+        const int before = thread;
+        thread = burin_part_thread(&walk, &open, part, thread, t->n_threads);
+        slot = thread == before ? slot + 1 : BURIN_SLOT_PARTS;
+        float *theirs = (float *)(void *)(scratch + (size_t)(thread - t->thread) * scratch_stride);
+        burin_partial_merge(
+                total, burin_partial_at(theirs + slot * SLOT, n_rows, D_HEAD), n_rows, D_HEAD);
+    }
+    ${name}_store(y, &open.tile, open.head, total);
+}

@@ -1,0 +1,136 @@
+-- tests/ops/test_attention.lua -- Attention and kv_append: right, and the same bits however
+-- the tokens come.
+
+local spec = require "tests.support.spec"
+local harness = require "tests.ops.harness"
+local attention = require "gen.ops.attention"
+
+local wrapper = [[
+static void append_%s(const struct burin_team *t, void *context)
+{
+    const struct check_step *s = context;
+    %s;
+}
+
+static void attend_%s(const struct burin_team *t, void *context)
+{
+    const struct check_step *s = context;
+    %s;
+}
+]]
+
+local config_text = [[
+static const struct check_config %s = {
+    .name = "%s", .n_heads = %d, .n_kv_heads = %d, .d = %d, .kv_f32 = %s, .out = %s,
+    .page_bytes = %d, .layer_offset = %d, .scratch_bytes = %d, .append = append_%s, .attend = attend_%s,
+};
+]]
+
+-- Adds one shape's kernels and its check_config to a source; returns the config's name.
+local function add_config(source, family, heads, kv_heads, d, kv_dtype, out)
+  local layer_bytes = kv_heads * 2 * d * 64 * (kv_dtype == "bf16" and 2 or 4)
+  local node = {
+    kv_dtype = kv_dtype, out = out,
+    inputs = {
+      q = { dims = { "tokens", heads * d } },
+      k = { dims = { "tokens", kv_heads * d } },
+      v = { dims = { "tokens", kv_heads * d } },
+      kv = { n_heads = kv_heads, d_key = d, d_value = d, page_bytes = 2 * layer_bytes },
+    },
+  }
+  local append = harness.kernel("kv_append", node, family)
+  local attend = harness.kernel("attention", node, family)
+  local name = ("%s_%d_%d_%d_%s"):format(kv_dtype, heads, kv_heads, d, out)
+  local values = {
+    y = "s->y", q = "s->q", q_stride = "s->q_stride", k = "s->k", v = "s->v",
+    k_stride = "s->kv_stride", v_stride = "s->kv_stride", pages = "s->pages",
+    positions = "s->positions", sequence_of = "s->sequence_of",
+    sequence_begin = "s->sequence_begin", page_table = "s->page_table",
+    max_pages = "s->max_pages", n_tokens = "s->n_tokens",
+  }
+  local scratch = attention.scratch(node, family)
+  local stride = (scratch + 63) // 64 * 64 + 64
+  values.scratch = ("s->scratch + t->thread * %d"):format(stride)
+  values.scratch_stride = tostring(stride)
+  source:add(append):add(attend)
+  source:write(wrapper, name, harness.call(append, values), name, harness.call(attend, values))
+  source:write(config_text, name, name, heads, kv_heads, d,
+    kv_dtype == "f32" and "true" or "false", "OUT_" .. out:upper(), 2 * layer_bytes, layer_bytes,
+    scratch, name, name)
+  return name
+end
+
+-- heads, kv heads, d, cache, result
+local shapes = {
+  { 3, 1, 64, "bf16", "f32" },
+  { 9, 3, 64, "bf16", "q8" },
+  { 6, 3, 8, "f32", "f32" },
+  { 4, 4, 24, "bf16", "bf16" },
+  { 7, 1, 32, "f32", "q8" },
+  { 8, 2, 80, "bf16", "f32" },
+  { 4, 1, 256, "bf16", "f32" },
+  { 1, 1, 128, "f32", "f32" },
+  { 40, 1, 16, "bf16", "f32" },
+}
+
+local main_text = [[
+static void check(const struct check_config *c)
+{
+    const int lengths[] = { 200, 70, 1, 131 };
+    struct check_world w;
+    check_world_begin(&w, c, 4, lengths);
+
+    /* Whole prompts, each alone; then the other ways, which must give the same. */
+    check_run(&w, &(struct check_cut){ 1, { 512, 512, 512, 512 }, { 0, 1, 2, 3 }, false });
+    printf("%s error %.3g\n", c->name, check_error(&w, 7));
+    const int chunks[] = { 1, 7, 64, 512 };
+    for (int i = 0; i < 4; i++)
+        for (int n_threads = 1; n_threads <= 3; n_threads++) {
+            const int n = chunks[i];
+            check_run(&w, &(struct check_cut){ n_threads, { n, n, n, n }, { 0, 0, 0, 0 }, i % 2 });
+        }
+    check_run(&w, &(struct check_cut){ 2, { 1, 33, 1, 5 }, { 0, 90, 7, 11 }, true });
+    check_run(&w, &(struct check_cut){ 5, { 64, 1, 1, 7 }, { 2, 0, 1, 0 }, false });
+    check_world_end(&w);
+}
+
+/* Beyond 16 * 2 blocks parts have 4 of them, beyond 16 * 4 they have 8. */
+static void check_long(const struct check_config *c)
+{
+    const int lengths[] = { 4300, 90 };
+    struct check_world w;
+    check_world_begin(&w, c, 2, lengths);
+    check_run(&w, &(struct check_cut){ 1, { 5000, 5000 }, { 0, 1 }, false });
+    printf("%s error %.3g\n", c->name, check_error(&w, 431));
+    check_run(&w, &(struct check_cut){ 3, { 300, 1 }, { 0, 1 }, true });
+    check_run(&w, &(struct check_cut){ 13, { 40, 90 }, { 0, 7 }, true });
+    check_run(&w, &(struct check_cut){ 2, { 4099, 1 }, { 0, 0 }, false });
+    check_world_end(&w);
+}
+]]
+
+local tolerance = { f32 = 4e-6, bf16 = 0.02, q8 = 0.03 } -- of values of deviation 1
+
+for _, family in ipairs(harness.here()) do
+  local source = harness.source(family):write '#include "tests/ops/attention_check.h"\n'
+  local calls = {}
+  for _, s in ipairs(shapes) do
+    calls[#calls + 1] = ("    check(&%s);\n"):format(add_config(source, family, table.unpack(s)))
+  end
+  calls[#calls + 1] = ("    check_long(&%s);\n"):format(add_config(source, family, 4, 2, 8, "bf16", "f32"))
+  source:write(main_text)
+  source:write("int main(void)\n{\n%s    return 0;\n}\n", table.concat(calls))
+
+  spec(family.name .. ": attention is near the reference, and its bits don't depend on how tokens come", function()
+    local output = harness.run(family, source)
+    local n = 0
+    for out, err in output:gmatch "_(%w+) error (%S+)" do
+      n = n + 1
+      spec.near(tonumber(err) or 0 / 0, 0, tolerance[out], output)
+    end
+    spec.equal(n, #shapes + 1)
+    print((output:gsub("%s+$", "")))
+  end)
+end
+
+harness.done()

@@ -139,6 +139,10 @@ struct burin_request {
     void (*on_logits)(struct burin_request *request, int position, const float *logits);
     int logits_from;
 
+    /* Called once, when `finish` says how it ended; the request is the caller's again. May
+     * be NULL. */
+    void (*on_end)(struct burin_request *request);
+
     void *user;
 
     /* The engine's: read only, and complete when the request has ended. */
@@ -154,13 +158,11 @@ struct burin_request {
     /* The engine's: private. */
     struct burin_request *next;
     atomic_bool cancelled;
-    int slot;
-    int32_t last_token;
     uint64_t random[4];
-    double mark_ms;
+    double mark_ms; /* when the time began that is counted at the moment */
 };
 
-/* Put a request into the queue. BURIN_ELIMIT where the prompt is longer than the context
+/* Put a request into the queue: first come, first served. Callbacks may do it too. BURIN_ELIMIT where the prompt is longer than the context
  * (both numbers in the message), BURIN_EUSAGE for an empty prompt, an id outside the
  * vocabulary or sampling parameters that make no sense; the request is untouched then. */
 enum burin_status burin_submit(

@@ -1,0 +1,29 @@
+-- gen/ops/convert.lua -- A row in the format that a weight's format wants to read:
+-- gen/formats/act_*.lua. passes/lower.lua puts it in, passes/fuse.lua into the row's maker.
+
+local op = require "gen.op"
+
+return op.define "convert" {
+  inputs = { "x" }, -- (rows, d)
+  emit   = { cpu = "cpu/convert.c" },
+  out    = { "bf16", "q8" },
+  partition = "rows",
+
+  shape = function(x) return x end,
+
+  bytes = function(x, y) return x.bytes + y.bytes end,
+
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/convert.c",
+      name = ("convert_%s_%s"):format(d:lower(), node.out),
+      params = { d = d, out = node.out },
+      args = { "y", "x", "rows" },
+    }
+  end,
+
+  reference = function(y, x)
+    for i = 1, #x do y[i] = x[i] end
+  end,
+}

@@ -1,0 +1,31 @@
+-- gen/ops/mul.lua -- y = x * other, element by element.
+
+local op = require "gen.op"
+
+return op.define "mul" {
+  inputs = { "x", "other" }, -- of one shape
+  emit   = { cpu = "cpu/elementwise.c" },
+  partition = "rows",
+
+  shape = function(x, other)
+    op.check(op.shape_text(x) == op.shape_text(other),
+      "both must have one shape, got %s and %s", op.shape_text(x), op.shape_text(other))
+    return x
+  end,
+
+  bytes = function(x, other, y) return x.bytes + other.bytes + y.bytes end,
+
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/elementwise.c",
+      name = "mul_" .. d:lower(),
+      params = { d = d, f = "mul", other = true },
+      args = { "y", "x", "other", "rows" },
+    }
+  end,
+
+  reference = function(y, x, other)
+    for i = 1, #x do y[i] = x[i] * other[i] end
+  end,
+}

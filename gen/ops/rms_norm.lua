@@ -1,0 +1,39 @@
+-- gen/ops/rms_norm.lua -- y = x / rms(x) * weight, row by row.
+-- Zhang and Sennrich 2019, arXiv:1910.07467
+
+local op = require "gen.op"
+
+return op.define "rms_norm" {
+  inputs = { "x", "weight" },  -- x (rows, d), weight (d)
+  attrs  = { eps = "number" }, -- added to the mean square, under the root
+  emit   = { cpu = "cpu/rms_norm.c" },
+  out    = { "f32", "bf16", "q8" },
+  partition = "rows",
+
+  shape = function(x, weight)
+    local d = x[#x]
+    op.check(#weight == 1 and weight[1] == d,
+             "weight must be (%s), got %s", d, op.shape_text(weight))
+    return x
+  end,
+
+  bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
+
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/rms_norm.c",
+      name = ("rms_norm_%s_%s"):format(d:lower(), node.out),
+      params = { d = d, eps = node.attrs.eps, out = node.out },
+      args = { "y", "x", "weight", "rows" },
+    }
+  end,
+
+  -- The definition as plain as it can be, for one row: the oracle of every template.
+  reference = function(y, x, weight, attrs)
+    local sum_sq = 0
+    for i = 1, #x do sum_sq = sum_sq + x[i] * x[i] end
+    local scale = 1 / math.sqrt(sum_sq / #x + attrs.eps)
+    for i = 1, #x do y[i] = x[i] * scale * weight[i] end
+  end,
+}

@@ -1,0 +1,79 @@
+-- gen/ops/rope.lua -- Rotary position embedding, in place: in each head the pairs (i, i + d/2)
+-- are turned by position * theta^(-2i/d).   Su et al. 2021, arXiv:2104.09864
+--
+-- With scaling = "llama3" low frequencies are slowed down by `factor`, those between
+-- low_factor and high_factor turns in `original` positions by a mixture of both.
+-- Llama Team 2024, arXiv:2407.21783; transformers' modeling_rope_utils.py
+
+local op = require "gen.op"
+local size = require "gen.size"
+
+local function f32(x) return (string.unpack("<f", string.pack("<f", x))) end
+
+-- Radians a position for each of the d/2 pairs, as floats.
+local function frequencies(attrs, d)
+  local freq = {}
+  for i = 0, d // 2 - 1 do freq[i + 1] = attrs.theta ^ (-2 * i / d) end
+  if attrs.scaling == "llama3" then
+    for i, f in ipairs(freq) do
+      local turns = attrs.original * f / (2 * math.pi)
+      local smooth = (turns - attrs.low_factor) / (attrs.high_factor - attrs.low_factor)
+      smooth = math.max(0, math.min(1, smooth))
+      freq[i] = (1 - smooth) * f / attrs.factor + smooth * f
+    end
+  end
+  for i, f in ipairs(freq) do freq[i] = f32(f) end
+  return freq
+end
+
+return op.define "rope" {
+  inputs = { "x", "positions" }, -- x (rows, n_heads * d_head); lowered: positions become angles
+  attrs  = {
+    theta = "number", d_head = "number?", scaling = "string?", factor = "number?",
+    low_factor = "number?", high_factor = "number?", original = "number?",
+  },
+  emit   = { cpu = "cpu/rope.c" },
+  in_place = "x",
+  strided = { "x" },
+  partition = "rows",
+
+  shape = function(x, positions, attrs)
+    op.check(#x == 2, "x must be (rows, n_heads * d_head), got %s", op.shape_text(x))
+    op.check(#positions == 1 and positions[1] == x[1],
+      "positions must be (%s), got %s", x[1], op.shape_text(positions))
+    local n_heads, d_head = op.heads(x[2], attrs.d_head)
+    op.check(d_head % 2 == 0, "d_head must be even, got %d", d_head)
+    op.check(attrs.theta > 0, "theta must be positive")
+    op.check(not attrs.scaling or attrs.scaling == "llama3", "unknown scaling '%s'", attrs.scaling)
+    if attrs.scaling then
+      for _, name in ipairs { "factor", "low_factor", "high_factor", "original" } do
+        op.check(attrs[name], "scaling = \"llama3\" needs %s", name)
+      end
+    end
+    attrs.n_heads, attrs.d_head = n_heads, d_head
+    attrs.inv_freq = frequencies(attrs, d_head)
+    return x
+  end,
+
+  bytes = function(x, angles, y) return x.bytes + angles.bytes + y.bytes end,
+
+  kernel = function(node)
+    local d = node.dim_name(size.of(node.attrs.d_head):value(), "d_head")
+    return {
+      template = "cpu/rope.c",
+      name = "rope_" .. d:lower(),
+      params = { d = d },
+      args = { "y", "y_stride", node.dim_name(node.attrs.n_heads, "n_heads"), "angles", "rows" },
+    }
+  end,
+
+  -- One head of one row; angles as rope_angles gives them.
+  reference = function(y, x, angles)
+    local half = #x // 2
+    for i = 1, half do
+      local cos, sin = angles[i], angles[half + i]
+      y[i] = x[i] * cos - x[half + i] * sin
+      y[half + i] = x[half + i] * cos + x[i] * sin
+    end
+  end,
+}

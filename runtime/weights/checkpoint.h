@@ -25,7 +25,7 @@ struct burin_checkpoint {
     const char *folder;     /* that holds it, "." at least: tokenizer.json, config.json */
     struct burin_gguf gguf; /* zeroed unless container is BURIN_GGUF: its metadata */
     int n_files;
-    const struct burin_file *files;
+    struct burin_file *files;
     size_t n_tensors;
     struct burin_tensor **tensors; /* sorted by name */
     struct burin_arena arena;      /* private */

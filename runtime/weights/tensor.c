@@ -71,7 +71,7 @@ int burin_tensor_by_offset(const void *a, const void *b)
     return (left->bytes > right->bytes) - (left->bytes < right->bytes);
 }
 
-const struct burin_tensor *burin_tensor_find(
+struct burin_tensor *burin_tensor_find(
         struct burin_tensor *const *sorted, size_t n, struct burin_span name)
 {
     size_t begin = 0;

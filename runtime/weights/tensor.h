@@ -49,7 +49,7 @@ int burin_tensor_by_name(const void *a, const void *b);
 int burin_tensor_by_offset(const void *a, const void *b);
 
 /* Binary search in tensors sorted by name; NULL where there is none. */
-const struct burin_tensor *burin_tensor_find(
+struct burin_tensor *burin_tensor_find(
         struct burin_tensor *const *sorted, size_t n, struct burin_span name);
 
 #endif

@@ -1,0 +1,515 @@
+#include "runtime/weights/bind.h"
+
+#include "runtime/base/json_scan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a description computes itself, from its own sizes; files hold it for other engines. */
+static const char *const computed[] = {
+    "rope_freqs.weight",    /* GGUF: the factors of llama3 rope scaling */
+    ".rotary_emb.inv_freq", /* old Hugging Face files */
+};
+
+/* ---- Text with a limit ----------------------------------------------------------- */
+
+enum { LINES_TEXT = 3000, ENDING_TEXT = 700 }; /* together below BURIN_ERROR_TEXT */
+
+struct text {
+    char *bytes;
+    size_t size;
+    size_t used;
+};
+
+/* What does not fit is cut. */
+__attribute__((format(printf, 2, 3))) static void put(
+        struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length =
+            vsnprintf(text->bytes + text->used, text->size - text->used, format, args);
+    va_end(args);
+    if (length > 0)
+        text->used += (size_t)length;
+    if (text->used >= text->size)
+        text->used = text->size - 1;
+}
+
+static void put_shape(struct text *text, const uint64_t *dims, int n_dims)
+{
+    put(text, "(");
+    for (int i = 0; i < n_dims; i++)
+        put(text, "%s%" PRIu64, i ? ", " : "", dims[i]);
+    put(text, ")");
+}
+
+/* ---- What does not fit ----------------------------------------------------------- */
+
+enum mismatch { FITS, MISSING, UNNAMED, SHAPE, FORMAT };
+
+/* The same mismatch in a number of layers. */
+struct complaint {
+    enum mismatch kind;
+    const struct burin_weight *weight; /* the first */
+    const struct burin_tensor *tensor;
+    size_t count;
+};
+enum { MAX_COMPLAINTS = 64 };
+
+struct binder {
+    const struct burin_model *model;
+    struct burin_checkpoint *checkpoint;
+    const struct burin_tensor **tensors; /* parallel to model->weights */
+    struct complaint complaints[MAX_COMPLAINTS];
+    size_t n_complaints;
+    size_t n_more;    /* beyond the limit */
+    bool other_sizes; /* something is missing, too much or of another shape */
+    const struct burin_tensor *unused[3];
+    size_t n_unused;
+};
+
+static bool shape_fits(const struct burin_tensor *tensor, const struct burin_weight *weight)
+{
+    uint64_t n_rows = 1;
+    if (tensor->n_dims == 0)
+        return false;
+    for (int i = 0; i < tensor->n_dims - 1; i++)
+        if (__builtin_mul_overflow(n_rows, tensor->dims[i], &n_rows))
+            return false;
+    return n_rows == (uint64_t)weight->n_rows &&
+           tensor->dims[tensor->n_dims - 1] == (uint64_t)weight->n_cols;
+}
+
+static bool format_fits(
+        const struct burin_tensor *tensor, const struct burin_weight *weight)
+{
+    const int format = tensor->type->format;
+    if (format == (int)weight->format)
+        return true;
+    return weight->n_rows == 1 && weight->format == BURIN_FORMAT_F32 &&
+           (format == BURIN_FORMAT_F16 || format == BURIN_FORMAT_BF16);
+}
+
+static enum mismatch compare(
+        const struct binder *b,
+        const struct burin_weight *weight,
+        const struct burin_tensor **tensor)
+{
+    const char *name = weight->names[b->checkpoint->container];
+    *tensor = name ? burin_checkpoint_find(b->checkpoint, name) : NULL;
+    if (!name)
+        return UNNAMED;
+    if (!*tensor)
+        return MISSING;
+    if (!shape_fits(*tensor, weight))
+        return SHAPE;
+    return format_fits(*tensor, weight) ? FITS : FORMAT;
+}
+
+static bool same_tensor_kind(const struct burin_tensor *a, const struct burin_tensor *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->type == b->type && a->n_dims == b->n_dims &&
+           memcmp(a->dims, b->dims, (size_t)a->n_dims * sizeof a->dims[0]) == 0;
+}
+
+static bool alike(const struct complaint *a, const struct complaint *b)
+{
+    return a->kind == b->kind && strcmp(a->weight->role, b->weight->role) == 0 &&
+           a->weight->n_rows == b->weight->n_rows &&
+           a->weight->n_cols == b->weight->n_cols &&
+           a->weight->format == b->weight->format && same_tensor_kind(a->tensor, b->tensor);
+}
+
+static void complain(struct binder *b, struct complaint complaint)
+{
+    if (complaint.kind != FORMAT)
+        b->other_sizes = true;
+    for (size_t i = 0; i < b->n_complaints; i++)
+        if (alike(&b->complaints[i], &complaint)) {
+            b->complaints[i].count++;
+            return;
+        }
+    if (b->n_complaints == MAX_COMPLAINTS)
+        b->n_more++;
+    else
+        b->complaints[b->n_complaints++] = complaint;
+}
+
+static void match(struct binder *b)
+{
+    for (int i = 0; i < b->model->n_weights; i++) {
+        struct complaint complaint = { .weight = &b->model->weights[i], .count = 1 };
+        complaint.kind = compare(b, complaint.weight, &complaint.tensor);
+        b->tensors[i] = complaint.tensor;
+        if (complaint.kind)
+            complain(b, complaint);
+    }
+}
+
+/* ---- What is too much ------------------------------------------------------------ */
+
+static bool is_computed(const struct burin_tensor *tensor)
+{
+    for (size_t i = 0; i < sizeof computed / sizeof computed[0]; i++)
+        if (burin_span_ends(tensor->name, computed[i]))
+            return true;
+    return false;
+}
+
+static enum burin_status same_bytes(
+        const struct burin_checkpoint *checkpoint,
+        const struct burin_tensor *a,
+        const struct burin_tensor *b,
+        bool *same,
+        struct burin_error *err)
+{
+    enum { PIECE = 16 * 1024 };
+    unsigned char left[PIECE];
+    unsigned char right[PIECE];
+    *same = true;
+    for (uint64_t at = 0; at < a->bytes && *same; at += PIECE) {
+        const size_t bytes = a->bytes - at < PIECE ? (size_t)(a->bytes - at) : PIECE;
+        enum burin_status status =
+                burin_checkpoint_read(checkpoint, a, at, left, bytes, err);
+        if (!status)
+            status = burin_checkpoint_read(checkpoint, b, at, right, bytes, err);
+        if (status)
+            return status;
+        *same = memcmp(left, right, bytes) == 0;
+    }
+    return BURIN_OK;
+}
+
+/* Is this a second copy of a tensor that is bound? `budget` bounds the search: a file has one
+ * such copy, not a thousand. */
+static enum burin_status is_copy(
+        const struct binder *b,
+        const struct burin_tensor *tensor,
+        int *budget,
+        bool *copy,
+        struct burin_error *err)
+{
+    *copy = false;
+    for (int i = 0; i < b->model->n_weights && !*copy && *budget > 0; i++) {
+        if (!b->tensors[i] || !same_tensor_kind(b->tensors[i], tensor))
+            continue;
+        --*budget;
+        const enum burin_status status =
+                same_bytes(b->checkpoint, b->tensors[i], tensor, copy, err);
+        if (status)
+            return status;
+    }
+    return BURIN_OK;
+}
+
+/* `bound` is b->tensors without holes, sorted by name. */
+static enum burin_status find_unused(
+        struct binder *b,
+        struct burin_tensor *const *bound,
+        size_t n_bound,
+        struct burin_error *err)
+{
+    int budget = 1000;
+    for (size_t i = 0; i < b->checkpoint->n_tensors; i++) {
+        const struct burin_tensor *tensor = b->checkpoint->tensors[i];
+        if (burin_tensor_find(bound, n_bound, tensor->name) || is_computed(tensor))
+            continue;
+        bool copy;
+        const enum burin_status status = is_copy(b, tensor, &budget, &copy, err);
+        if (status)
+            return status;
+        if (copy)
+            continue;
+        if (b->n_unused < sizeof b->unused / sizeof b->unused[0])
+            b->unused[b->n_unused] = tensor;
+        b->n_unused++;
+        b->other_sizes = true;
+    }
+    return BURIN_OK;
+}
+
+static enum burin_status no_room(const struct binder *b, struct burin_error *err)
+{
+    return burin_fail(
+            err, BURIN_ENOMEM, "%s: no room to bind its tensors", b->checkpoint->path);
+}
+
+static enum burin_status match_back(struct binder *b, struct burin_error *err)
+{
+    struct burin_arena *arena = &b->checkpoint->arena;
+    const struct burin_arena_mark mark = burin_arena_mark(arena);
+    const size_t n = (size_t)b->model->n_weights;
+    struct burin_tensor **bound = BURIN_TAKE(arena, n, struct burin_tensor *);
+    if (!bound)
+        return no_room(b, err);
+
+    size_t n_bound = 0;
+    for (size_t i = 0; i < n; i++)
+        if (b->tensors[i])
+            bound[n_bound++] = (struct burin_tensor *)(uintptr_t)b->tensors[i];
+    burin_sort((void **)bound, n_bound, burin_tensor_by_name);
+    const enum burin_status status = find_unused(b, bound, n_bound, err);
+    burin_arena_rewind(arena, mark);
+    return status;
+}
+
+/* ---- What would fit -------------------------------------------------------------- */
+
+/* Names go into a line that people paste into a shell: an allow-list. */
+static bool is_plain_name(const char *name)
+{
+    if (!*name || *name == '-')
+        return false;
+    for (; *name; name++)
+        if (!((*name >= 'a' && *name <= 'z') || (*name >= '0' && *name <= '9') ||
+              *name == '-' || *name == '_' || *name == '.'))
+            return false;
+    return true;
+}
+
+enum { NAME_SIZE = 64 };
+
+static bool copy_lower(struct burin_span from, char *to, size_t size)
+{
+    if (from.length >= size)
+        return false;
+    for (size_t i = 0; i < from.length; i++) {
+        const char c = from.at[i];
+        to[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    to[from.length] = '\0';
+    return is_plain_name(to);
+}
+
+static bool lower_key(const struct burin_gguf *gguf, const char *key, char name[NAME_SIZE])
+{
+    struct burin_span value;
+    return !burin_gguf_text(gguf, key, &value, NULL) && copy_lower(value, name, NAME_SIZE);
+}
+
+/* "model_type" of a config.json beside the weights. */
+static bool config_type(
+        struct burin_checkpoint *checkpoint, const char *path, char name[NAME_SIZE])
+{
+    enum { MAX_CONFIG = 1 << 20 };
+    const struct burin_arena_mark mark = burin_arena_mark(&checkpoint->arena);
+    struct burin_file file;
+    if (burin_file_open(&file, path, NULL))
+        return false;
+
+    struct burin_json_scan scan;
+    char *text = NULL;
+    bool found = false;
+    bool more = true;
+    if (file.size <= MAX_CONFIG)
+        text = burin_arena_take(&checkpoint->arena, (size_t)file.size, 1, 1);
+    bool good = text && !burin_file_read(&file, 0, text, (size_t)file.size, NULL) &&
+                !burin_json_scan_begin(&scan, path, text, (size_t)file.size, NULL) &&
+                !burin_json_enter(&scan, '{', NULL);
+    while (good && !found) {
+        struct burin_span key;
+        struct burin_span value;
+        good = !burin_json_member(&scan, &key, &more, NULL) && more;
+        if (good && burin_span_is(key, "model_type"))
+            found = good = !burin_json_take_text(&scan, &value, NULL) &&
+                           copy_lower(value, name, NAME_SIZE);
+        else
+            good = good && !burin_json_skip(&scan, NULL);
+    }
+    burin_file_close(&file);
+    burin_arena_rewind(&checkpoint->arena, mark);
+    return found;
+}
+
+/* The type that most matrices of the file have. */
+static const struct burin_encoding *main_type(const struct burin_checkpoint *checkpoint)
+{
+    enum { MAX_TYPES = 64 };
+    const struct burin_encoding *types[MAX_TYPES];
+    size_t counts[MAX_TYPES] = { 0 };
+    size_t n = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < checkpoint->n_tensors; i++) {
+        const struct burin_tensor *tensor = checkpoint->tensors[i];
+        size_t type = 0;
+        if (tensor->n_dims < 2)
+            continue;
+        while (type < n && types[type] != tensor->type)
+            type++;
+        if (type == MAX_TYPES)
+            continue;
+        if (type == n)
+            types[n++] = tensor->type;
+        if (++counts[type] > counts[best])
+            best = type;
+    }
+    return n ? types[best] : NULL;
+}
+
+/* A path goes into that line as it is, or not at all. */
+static bool is_plain_path(const char *path)
+{
+    for (; *path; path++)
+        if (!((*path >= 'a' && *path <= 'z') || (*path >= 'A' && *path <= 'Z') ||
+              (*path >= '0' && *path <= '9') || strchr("-_./+,=@", *path)))
+            return false;
+    return true;
+}
+
+/* Which sizes, as far as the file tells. */
+static void put_variant(const struct binder *b, struct text *text, const char *config)
+{
+    char base[NAME_SIZE];
+    char size[NAME_SIZE];
+    const struct burin_gguf *gguf = &b->checkpoint->gguf;
+    if (!b->other_sizes)
+        put(text, " --variant %s", b->model->variant);
+    else if (config && is_plain_path(config))
+        put(text, " --config %s", config);
+    else if (
+            lower_key(gguf, "general.basename", base) &&
+            lower_key(gguf, "general.size_label", size))
+        put(text, " --variant %s-%s", base, size);
+    else
+        put(text, " --variant NAME (one of gen list)");
+}
+
+static void put_ending(const struct binder *b, struct text *text)
+{
+    char config[1024];
+    char type_name[NAME_SIZE];
+    const struct burin_encoding *type = main_type(b->checkpoint);
+    if (!type) {
+        put(text, "The file has no matrices: is it the right one?");
+        return;
+    }
+    if (type->format == BURIN_NO_FORMAT) {
+        put(text, "Burin does not compute with %s; it does with", type->name);
+        for (int i = 0; i < BURIN_N_FORMATS; i++)
+            put(text, "%s %s", i ? "," : "", burin_format_name((enum burin_format)i));
+        return;
+    }
+
+    const bool is_gguf = b->checkpoint->container == BURIN_GGUF;
+    bool has_config = false;
+    bool has_type = false;
+    if (is_gguf) {
+        has_type = lower_key(&b->checkpoint->gguf, "general.architecture", type_name);
+    } else {
+        const int length =
+                snprintf(config, sizeof config, "%s/config.json", b->checkpoint->folder);
+        has_config = has_type = length < (int)sizeof config &&
+                                config_type(b->checkpoint, config, type_name);
+    }
+    const char *architecture = has_type ? type_name : b->model->architecture;
+    if (!b->other_sizes && strcmp(type->name, b->model->recipe) == 0) {
+        put(text,
+            "It mixes formats in a way that recipe %s does not; --quant auto reads them "
+            "off "
+            "the file.",
+            type->name);
+        return;
+    }
+    put(text, "What fits the file: gen --model %s.lua", architecture);
+    put_variant(b, text, has_config ? config : NULL);
+    put(text, " --quant %s", type->name);
+}
+
+/* ---- The message ----------------------------------------------------------------- */
+
+static void put_complaint(
+        const struct binder *b, struct text *text, const struct complaint *c)
+{
+    const struct burin_weight *weight = c->weight;
+    const char *name = weight->names[b->checkpoint->container];
+    const uint64_t wanted[2] = { (uint64_t)weight->n_rows, (uint64_t)weight->n_cols };
+
+    put(text, "  %s ", name ? name : weight->role);
+    if (c->count > 1)
+        put(text, "and %zu more like it ", c->count - 1);
+    switch (c->kind) {
+    case FITS:
+        break;
+    case MISSING:
+        put(text, "missing");
+        break;
+    case UNNAMED:
+        put(text, "has no name in %s files",
+            b->checkpoint->container == BURIN_GGUF ? "GGUF" : "safetensors");
+        break;
+    case SHAPE:
+        put(text, "is ");
+        put_shape(text, c->tensor->dims, c->tensor->n_dims);
+        put(text, ", wanted is ");
+        put_shape(
+                text, weight->n_rows == 1 ? wanted + 1 : wanted,
+                weight->n_rows == 1 ? 1 : 2);
+        break;
+    case FORMAT:
+        put(text, "is %s, wanted is %s", c->tensor->type->name,
+            burin_format_name(weight->format));
+        break;
+    }
+    put(text, "\n");
+}
+
+static void put_unused(const struct binder *b, struct text *text)
+{
+    const size_t shown = sizeof b->unused / sizeof b->unused[0];
+    put(text, "  not in the model:");
+    for (size_t i = 0; i < b->n_unused && i < shown; i++)
+        put(text, "%s %s", i ? "," : "", burin_quote(b->unused[i]->name).text);
+    if (b->n_unused > shown)
+        put(text, " and %zu more", b->n_unused - shown);
+    put(text, "\n");
+}
+
+static enum burin_status refuse(const struct binder *b, struct burin_error *err)
+{
+    char lines_bytes[LINES_TEXT] = { 0 };
+    char ending_bytes[ENDING_TEXT] = { 0 };
+    struct text lines = { lines_bytes, sizeof lines_bytes, 0 };
+    struct text ending = { ending_bytes, sizeof ending_bytes, 0 };
+
+    size_t n_more = b->n_more;
+    for (size_t i = 0; i < b->n_complaints; i++)
+        if (lines.used < lines.size - 600) /* room for the longest line and two more */
+            put_complaint(b, &lines, &b->complaints[i]);
+        else
+            n_more += b->complaints[i].count;
+    if (n_more)
+        put(&lines, "  and %zu more\n", n_more);
+    if (b->n_unused)
+        put_unused(b, &lines);
+    put_ending(b, &ending);
+    return burin_fail(
+            err, BURIN_EMISMATCH, "%.200s does not hold %s:\n%s%s", b->checkpoint->path,
+            b->model->name, lines_bytes, ending_bytes);
+}
+
+enum burin_status burin_bind(
+        const struct burin_model *model,
+        struct burin_checkpoint *checkpoint,
+        const struct burin_tensor *const **tensors,
+        struct burin_error *err)
+{
+    struct binder b = { .model = model, .checkpoint = checkpoint };
+    b.tensors = BURIN_TAKE(
+            &checkpoint->arena, (size_t)model->n_weights, const struct burin_tensor *);
+    if (!b.tensors)
+        return no_room(&b, err);
+
+    match(&b);
+    const enum burin_status status = match_back(&b, err);
+    if (status)
+        return status;
+    if (b.n_complaints || b.n_unused)
+        return refuse(&b, err);
+    *tensors = b.tensors;
+    return BURIN_OK;
+}

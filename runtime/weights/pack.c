@@ -1,0 +1,343 @@
+#include "runtime/weights/pack.h"
+
+#include "runtime/base/arena.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { WINDOW_BYTES = 1 << 20, JOB_BYTES = 256 * 1024 };
+
+/* ---- What all threads share ------------------------------------------------------ */
+
+/* Some adjacent tiles of one weight. */
+struct job {
+    int weight;
+    int64_t begin;
+    int64_t end;
+    size_t bytes; /* of the file */
+};
+
+struct packing {
+    const struct burin_model *model;
+    const struct burin_family *family;
+    const struct burin_checkpoint *checkpoint;
+    const struct burin_tensor *const *tensors;
+    uint8_t *arena;
+
+    pthread_mutex_t lock; /* for what follows */
+    int weight;           /* the next job begins here */
+    int64_t tile;
+    size_t done;
+    enum burin_status status; /* the first failure; ends all */
+    struct burin_error *err;
+};
+
+struct worker {
+    struct packing *packing;
+    uint8_t *window; /* rows as the file has them */
+    size_t window_bytes;
+    float *widened; /* a vector of f16 or bf16 in f32 */
+    burin_pack_report *report;
+    void *user;
+    size_t total;
+};
+
+static int64_t n_tiles(const struct burin_weight *weight)
+{
+    return (weight->n_rows + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS;
+}
+
+static size_t row_bytes(const struct burin_weight *weight)
+{
+    return (size_t)burin_format_row_bytes(weight->format, weight->n_cols);
+}
+
+/* Hand out the next job, in the order of the table, which is that of the arena: the file is
+ * read about as it lies. False when none is left or one has failed. */
+static bool next_job(struct packing *p, struct job *job)
+{
+    pthread_mutex_lock(&p->lock);
+    const bool more = !p->status && p->weight < p->model->n_weights;
+    if (more) {
+        const struct burin_weight *weight = &p->model->weights[p->weight];
+        const size_t bytes = row_bytes(weight);
+        const int64_t fit = (int64_t)(JOB_BYTES / (bytes * BURIN_TILE_ROWS));
+        const int64_t all = n_tiles(weight);
+        job->weight = p->weight;
+        job->begin = p->tile;
+        job->end =
+                p->tile + (fit > 0 ? fit : 1) < all ? p->tile + (fit > 0 ? fit : 1) : all;
+        const int64_t last_row = job->end * BURIN_TILE_ROWS < weight->n_rows
+                                         ? job->end * BURIN_TILE_ROWS
+                                         : weight->n_rows;
+        job->bytes = (size_t)(last_row - job->begin * BURIN_TILE_ROWS) * bytes;
+        p->tile = job->end;
+        if (job->end == all) {
+            p->weight++;
+            p->tile = 0;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return more;
+}
+
+/* Keep the first failure. */
+static void fail(struct packing *p, enum burin_status status, const struct burin_error *err)
+{
+    pthread_mutex_lock(&p->lock);
+    if (!p->status) {
+        p->status = status;
+        if (p->err)
+            *p->err = *err;
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- One tile -------------------------------------------------------------------- */
+
+/* Where row `row` of Hugging Face's order is in the file. GGUF files for engines that rotate
+ * neighbours have rows i and i + d / 2 of a head as rows 2i and 2i + 1. */
+static int64_t source_row(const struct burin_weight *weight, int64_t row)
+{
+    if (!weight->gguf_rope_heads)
+        return row;
+    const int64_t d_head = weight->n_rows / weight->gguf_rope_heads;
+    const int64_t in_head = row % d_head;
+    const int64_t half = in_head / (d_head / 2);
+    const int64_t i = in_head % (d_head / 2);
+    return row - in_head + 2 * i + half;
+}
+
+static float from_bf16(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static float from_f16(uint16_t bits)
+{
+    const uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+    const uint32_t exponent = bits >> 10 & 31;
+    const uint32_t mantissa = bits & 1023;
+    if (exponent == 0) { /* subnormal: exact in f32 */
+        const float value = (float)mantissa * 0x1p-24f;
+        return sign ? -value : value;
+    }
+    const uint32_t wide =
+            sign | (exponent == 31 ? 255 : exponent + 112) << 23 | mantissa << 13;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static void widen(float *to, const uint8_t *from, int64_t n, int format)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof bits);
+        to[i] = format == BURIN_FORMAT_F16 ? from_f16(bits) : from_bf16(bits);
+    }
+}
+
+/* Read the `n` rows in `source` and say where each lies. All rows from the least to the greatest
+ * are read at once if the window holds them: a tile's rows are adjacent, or within a head. */
+static enum burin_status read_rows(
+        const struct worker *w,
+        const struct burin_tensor *tensor,
+        size_t bytes,
+        const int64_t *source,
+        int n,
+        const uint8_t **rows,
+        struct burin_error *err)
+{
+    const struct burin_checkpoint *checkpoint = w->packing->checkpoint;
+    int64_t first = source[0];
+    int64_t last = source[0];
+    for (int i = 1; i < n; i++) {
+        first = source[i] < first ? source[i] : first;
+        last = source[i] > last ? source[i] : last;
+    }
+
+    const size_t span = (size_t)(last - first + 1) * bytes;
+    if (span <= w->window_bytes) {
+        for (int i = 0; i < n; i++)
+            rows[i] = w->window + (size_t)(source[i] - first) * bytes;
+        return burin_checkpoint_read(
+                checkpoint, tensor, (uint64_t)first * bytes, w->window, span, err);
+    }
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < n && !status; i++) {
+        uint8_t *row = w->window + (size_t)i * bytes;
+        rows[i] = row;
+        status = burin_checkpoint_read(
+                checkpoint, tensor, (uint64_t)source[i] * bytes, row, bytes, err);
+    }
+    return status;
+}
+
+static enum burin_status pack_tile(
+        const struct worker *w, int index, int64_t tile, struct burin_error *err)
+{
+    const struct packing *p = w->packing;
+    const struct burin_weight *weight = &p->model->weights[index];
+    const struct burin_packed *packed = &p->family->packed[index];
+    const struct burin_tensor *tensor = p->tensors[index];
+    const bool wider = tensor->type->format != (int)weight->format;
+    const size_t bytes = wider ? 2 * (size_t)weight->n_cols : row_bytes(weight);
+    const size_t offset = packed->offset + (size_t)tile * packed->tile_stride;
+    assert(offset + packed->tile_bytes <= p->family->weights_bytes);
+
+    int64_t source[BURIN_TILE_ROWS];
+    const uint8_t *rows[BURIN_TILE_ROWS];
+    const int64_t first = tile * BURIN_TILE_ROWS;
+    const int64_t left = weight->n_rows - first;
+    const int n = left < BURIN_TILE_ROWS ? (int)left : BURIN_TILE_ROWS;
+    for (int i = 0; i < n; i++)
+        source[i] = source_row(weight, first + i);
+    const enum burin_status status = read_rows(w, tensor, bytes, source, n, rows, err);
+    if (status)
+        return status;
+
+    if (wider) { /* a vector: see burin_bind() */
+        widen(w->widened, rows[0], weight->n_cols, tensor->type->format);
+        rows[0] = (const uint8_t *)w->widened;
+    }
+    packed->pack(p->arena + offset, rows, n, weight->n_cols);
+    return BURIN_OK;
+}
+
+/* ---- Threads --------------------------------------------------------------------- */
+
+static void *work(void *argument)
+{
+    const struct worker *w = argument;
+    struct packing *p = w->packing;
+    struct burin_error err = { 0 };
+    struct job job;
+    while (next_job(p, &job)) {
+        enum burin_status status = BURIN_OK;
+        for (int64_t tile = job.begin; tile < job.end && !status; tile++)
+            status = pack_tile(w, job.weight, tile, &err);
+
+        pthread_mutex_lock(&p->lock);
+        p->done += job.bytes;
+        const size_t done = p->done;
+        pthread_mutex_unlock(&p->lock);
+        if (!status && w->report && !w->report(w->user, done, w->total))
+            status = burin_fail(&err, BURIN_ESTOPPED, "interrupted while packing weights");
+        if (status)
+            fail(p, status, &err);
+    }
+    return NULL;
+}
+
+/* The longest row, in bytes, and the longest vector, in elements. */
+static void longest(const struct burin_model *model, size_t *row, size_t *vector)
+{
+    *row = 0;
+    *vector = 0;
+    for (int i = 0; i < model->n_weights; i++) {
+        const struct burin_weight *weight = &model->weights[i];
+        if (row_bytes(weight) > *row)
+            *row = row_bytes(weight);
+        if (weight->n_rows == 1 && (size_t)weight->n_cols > *vector)
+            *vector = (size_t)weight->n_cols;
+    }
+}
+
+static size_t window_bytes(size_t row)
+{
+    const size_t tile = row * BURIN_TILE_ROWS;
+    return tile > WINDOW_BYTES ? tile : WINDOW_BYTES;
+}
+
+size_t burin_pack_bytes(const struct burin_model *model, int n_threads)
+{
+    enum { BLOCK = 64 * 1024 }; /* what an arena may add: workers' structs and rounding */
+    size_t row;
+    size_t vector;
+    longest(model, &row, &vector);
+    return (size_t)n_threads * (window_bytes(row) + vector * sizeof(float) + BLOCK);
+}
+
+static enum burin_status take_buffers(
+        struct burin_arena *arena,
+        struct worker *worker,
+        const struct burin_model *model,
+        struct burin_error *err)
+{
+    size_t row;
+    size_t vector;
+    longest(model, &row, &vector);
+    worker->window_bytes = window_bytes(row);
+    worker->window = burin_arena_take(arena, worker->window_bytes, 1, 64);
+    worker->widened = BURIN_TAKE(arena, vector, float);
+    if (!worker->window || !worker->widened)
+        return burin_fail(
+                err, BURIN_ENOMEM, "no room for %zu bytes to read rows of weights into",
+                worker->window_bytes);
+    return BURIN_OK;
+}
+
+/* Run the workers; fewer than asked for where the system gives no more threads. */
+static void run(struct worker *workers, pthread_t *threads, int n_threads)
+{
+    int n_started = 1;
+    while (n_started < n_threads &&
+           pthread_create(&threads[n_started], NULL, work, &workers[n_started]) == 0)
+        n_started++;
+    work(&workers[0]);
+    for (int i = 1; i < n_started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+enum burin_status burin_pack(
+        const struct burin_model *model,
+        const struct burin_family *family,
+        const struct burin_checkpoint *checkpoint,
+        const struct burin_tensor *const *tensors,
+        uint8_t *arena,
+        int n_threads,
+        burin_pack_report *report,
+        void *user,
+        struct burin_error *err)
+{
+    struct packing packing = {
+        .model = model,
+        .family = family,
+        .checkpoint = checkpoint,
+        .tensors = tensors,
+        .arena = arena,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .err = err,
+    };
+    size_t total = 0;
+    for (int i = 0; i < model->n_weights; i++)
+        total += (size_t)model->weights[i].n_rows * row_bytes(&model->weights[i]);
+
+    struct burin_arena buffers = { 0 };
+    enum burin_status status = BURIN_OK;
+    struct worker *workers = BURIN_TAKE(&buffers, (size_t)n_threads, struct worker);
+    pthread_t *threads = BURIN_TAKE(&buffers, (size_t)n_threads, pthread_t);
+    if (!workers || !threads)
+        status = burin_fail(err, BURIN_ENOMEM, "no room for %d threads", n_threads);
+    for (int i = 0; i < n_threads && !status; i++) {
+        workers[i].packing = &packing;
+        status = take_buffers(&buffers, &workers[i], model, err);
+    }
+    if (!status) {
+        workers[0].report = report;
+        workers[0].user = user;
+        workers[0].total = total;
+        run(workers, threads, n_threads);
+        status = packing.status;
+    }
+    if (!status && report && !report(user, total, total))
+        status = burin_fail(err, BURIN_ESTOPPED, "interrupted while packing weights");
+    burin_arena_close(&buffers);
+    pthread_mutex_destroy(&packing.lock);
+    return status;
+}

@@ -62,6 +62,7 @@ static bool next_job(struct packing *p, struct job *job)
     if (more) {
         const struct burin_weight *weight = &p->model->weights[p->weight];
         const size_t bytes = row_bytes(weight);
+        assert(bytes > 0); /* gen: rows are whole blocks */
         const int64_t fit = (int64_t)(JOB_BYTES / (bytes * BURIN_TILE_ROWS));
         const int64_t all = n_tiles(weight);
         job->weight = p->weight;
@@ -190,7 +191,7 @@ static enum burin_status pack_tile(
     const size_t offset = packed->offset + (size_t)tile * packed->tile_stride;
     assert(offset + packed->tile_bytes <= p->family->weights_bytes);
 
-    int64_t source[BURIN_TILE_ROWS];
+    int64_t source[BURIN_TILE_ROWS] = { 0 };
     const uint8_t *rows[BURIN_TILE_ROWS];
     const int64_t first = tile * BURIN_TILE_ROWS;
     const int64_t left = weight->n_rows - first;
@@ -209,6 +210,13 @@ static enum burin_status pack_tile(
     return BURIN_OK;
 }
 
+/* Disks want to know early; the next megabytes of a tensor are read for certain. */
+static void expect(const struct packing *p, int weight)
+{
+    const struct burin_tensor *tensor = p->tensors[weight];
+    burin_file_expect(&p->checkpoint->files[tensor->file], tensor->offset, tensor->bytes);
+}
+
 /* ---- Threads --------------------------------------------------------------------- */
 
 static void *work(void *argument)
@@ -219,6 +227,8 @@ static void *work(void *argument)
     struct job job;
     while (next_job(p, &job)) {
         enum burin_status status = BURIN_OK;
+        if (job.begin == 0)
+            expect(p, job.weight);
         for (int64_t tile = job.begin; tile < job.end && !status; tile++)
             status = pack_tile(w, job.weight, tile, &err);
 
@@ -256,11 +266,11 @@ static size_t window_bytes(size_t row)
 
 size_t burin_pack_bytes(const struct burin_model *model, int n_threads)
 {
-    enum { BLOCK = 64 * 1024 }; /* what an arena may add: workers' structs and rounding */
+    enum { BLOCKS = 128 * 1024 }; /* what an arena rounds up to, and its headers */
     size_t row;
     size_t vector;
     longest(model, &row, &vector);
-    return (size_t)n_threads * (window_bytes(row) + vector * sizeof(float) + BLOCK);
+    return (size_t)n_threads * (window_bytes(row) + vector * sizeof(float) + BLOCKS);
 }
 
 static enum burin_status take_buffers(

@@ -13,12 +13,12 @@ return op.define "convert" {
 
   bytes = function(x, y) return x.bytes + y.bytes end,
 
-  kernel = function(node)
+  kernel = function(node, family)
     local d = node.dim_name(node.inputs.x.dims[2])
     return {
       template = "cpu/convert.c",
       name = ("convert_%s_%s"):format(d:lower(), node.out),
-      params = { d = d, out = node.out },
+      params = { d = d, out = node.out, cpu = family.cpu },
       args = { "y", "x", "rows" },
     }
   end,

@@ -19,12 +19,12 @@ return op.define "rms_norm" {
 
   bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
 
-  kernel = function(node)
+  kernel = function(node, family)
     local d = node.dim_name(node.inputs.x.dims[2])
     return {
       template = "cpu/rms_norm.c",
       name = ("rms_norm_%s_%s"):format(d:lower(), node.out),
-      params = { d = d, eps = node.attrs.eps, out = node.out },
+      params = { d = d, eps = node.attrs.eps, out = node.out, cpu = family.cpu },
       args = { "y", "x", "weight", "rows" },
     }
   end,

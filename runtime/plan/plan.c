@@ -298,10 +298,6 @@ static void account(struct burin_plan *plan, const struct burin_plan_request *re
     add_owner(plan, "arena", "what a step computes with", arena, BURIN_DERIVED);
     add_owner(plan, "inputs", "token ids, positions, page table", inputs, BURIN_DERIVED);
     add_owner(plan, "kv", "keys and values of the context", kv, BURIN_DERIVED);
-    if (request->granule > 1)
-        add_owner(
-                plan, "rounding", "of these to the device's pages",
-                rounding(plan, request->granule), BURIN_DERIVED);
     if (request->tokenizer_bytes)
         add_owner(
                 plan, "tokenizer", "of the weights at hand", request->tokenizer_bytes,
@@ -314,6 +310,10 @@ static void account(struct burin_plan *plan, const struct burin_plan_request *re
     add_owner(
             plan, "threads", "stacks of the workers",
             (int64_t)BURIN_THREAD_BYTES * (plan->n_threads - 1), BURIN_DERIVED);
+    if (request->granule > 1)
+        add_owner(
+                plan, "rounding", "of these to the device's pages",
+                rounding(plan, request->granule), BURIN_DERIVED);
     add_owner(
             plan, "host", "the program itself, sampling, bookkeeping",
             HOST_BYTES + (int64_t)HOST_BYTES_A_VOCAB_ENTRY * plan->model->n_vocab +

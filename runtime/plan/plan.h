@@ -74,8 +74,8 @@ enum burin_kind {
     BURIN_MEASURED, /* read from the device */
 };
 
-/* "weights", "arena", "inputs", "kv", "tokenizer", "threads", "host", and "rounding" where
- * the device has a granule. */
+/* "weights", "arena", "inputs", "kv", "tokenizer", "threads", "rounding" where the device has
+ * a granule (what it adds to those before it), and "host". */
 struct burin_plan_owner {
     const char *name;
     const char *what; /* in a few words, for the report */

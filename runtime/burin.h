@@ -91,7 +91,7 @@ struct burin_engine_info {
 struct burin_engine_info burin_engine_info(const struct burin_engine *engine);
 
 /* The rows of the ledger, in the order of the plan: "weights", "arena", "inputs", "kv",
- * "rounding", "tokenizer", "threads", "host". */
+ * "tokenizer", "threads", "rounding", "host". */
 int burin_engine_owners(
         const struct burin_engine *engine, const struct burin_owner **owners);
 

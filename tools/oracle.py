@@ -28,6 +28,9 @@ import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import reference_tokenizer
+
 GOLDEN = ROOT / "tests" / "golden"
 WINDOW = 512
 
@@ -130,25 +133,7 @@ def load_gguf(path):
     model = LlamaForCausalLM(config).to(torch.float32).eval()
     missing, unexpected = model.load_state_dict(weights, strict=False)
     assert not missing and not unexpected, (missing, unexpected)
-    return model, tokenizer_of(reader)
-
-
-def tokenizer_of(reader):
-    """The byte-level BPE of SmolLM2, from the vocabulary in the file."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    field = lambda name: reader.fields["tokenizer.ggml." + name].contents()
-    assert field("model") == "gpt2" and field("pre") == "smollm"
-    tokens = field("tokens")
-    merges = [tuple(merge.split(" ")) for merge in field("merges")]
-    tokenizer = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Digits(individual_digits=True),
-        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)])
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([
-        AddedToken(t, special=True, normalized=False)
-        for t, kind in zip(tokens, field("token_type")) if kind == 3])
-    return tokenizer
+    return model, reference_tokenizer.from_gguf(path)
 
 
 @torch.no_grad()

@@ -18,11 +18,12 @@ local RUNTIME = { -- runtime/<room>
 
 local GEN = { -- gen/<module or folder>; "gen" is the command itself
   size     = {},
+  tiles    = {},
   template = {},
   graph    = { "size" },
   op       = { "graph", "size" },
-  formats  = { "op", "graph", "size" },
-  ops      = { "op", "formats", "graph", "size" },
+  formats  = { "op", "tiles", "graph", "size" },
+  ops      = { "op", "formats", "tiles", "graph", "size" },
   nn       = { "op", "ops", "formats", "graph", "size" },
   describe = { "nn", "op", "ops", "formats", "graph", "size" },
   passes   = { "op", "ops", "formats", "graph", "size" },

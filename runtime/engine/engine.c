@@ -1,0 +1,466 @@
+#include "runtime/engine/engine.h"
+
+#include "runtime/device/machine.h"
+#include "runtime/plan/size.h"
+#include "runtime/text/tokenizer.h"
+#include "runtime/weights/locate.h"
+#include "runtime/weights/pack.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+double burin_engine_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+/* What is needed while the engine opens, and given back before it is ready. */
+struct opening {
+    const struct burin_options *options;
+    struct burin_checkpoint checkpoint;
+    const struct burin_tensor *const *tensors;
+    struct burin_vocab vocab;
+    bool has_vocab;
+};
+
+/* ---- What there is ------------------------------------------------------------------ */
+
+/* A GGUF brings its vocabulary, a folder of safetensors has it in tokenizer.json. */
+static enum burin_status find_vocab(struct opening *o, struct burin_error *err)
+{
+    if (o->checkpoint.container == BURIN_GGUF) {
+        o->has_vocab = true;
+        return burin_vocab_from_gguf(&o->vocab, &o->checkpoint.gguf, err);
+    }
+    char path[4096];
+    const int length =
+            snprintf(path, sizeof path, "%s/tokenizer.json", o->checkpoint.folder);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return burin_fail(err, BURIN_ELIMIT, "the path %.80s... is too long", path);
+    const enum burin_status status = burin_vocab_from_json_file(&o->vocab, path, err);
+    o->has_vocab = !status;
+    return status == BURIN_EMISSING ? BURIN_OK : status; /* ids in, ids out still works */
+}
+
+static enum burin_status find_weights(
+        struct burin_engine *engine, struct opening *o, struct burin_error *err)
+{
+    const struct burin_model *model = o->options->model;
+    if (!model->n_weights)
+        return BURIN_OK;
+
+    enum burin_status status = burin_locate(
+            model, o->options->weights, NULL, &o->checkpoint, &o->tensors, err);
+    if (status)
+        return status;
+    const char *path = o->checkpoint.path;
+    engine->weights_path = burin_arena_text(&engine->host, path, strlen(path));
+    return find_vocab(o, err);
+}
+
+/* ---- The plan ----------------------------------------------------------------------- */
+
+static enum burin_status make_plan(
+        struct burin_engine *engine, const struct opening *o, struct burin_error *err)
+{
+    const struct burin_options *options = o->options;
+    struct burin_plan_request request = {
+        .model = options->model,
+        .kv_dtype_given = options->kv_dtype_given,
+        .kv_dtype = options->kv_dtype,
+        .n_threads = options->n_threads > 0 ? options->n_threads : burin_machine_cores(),
+        .n_ctx = options->n_ctx,
+        .n_sequences = options->n_sequences,
+        .n_batch = options->n_batch,
+        .n_outputs = options->n_outputs,
+        .kv_tokens = options->kv_tokens,
+        .kv_bytes = options->kv_bytes,
+        .granule = (int64_t)engine->cpu.device.granule,
+    };
+    /* Every sequence that makes tokens has a row of logits in every step. */
+    if (request.n_outputs && request.n_outputs < request.n_sequences)
+        request.n_outputs = request.n_sequences;
+
+    size_t available;
+    size_t total;
+    size_t tokenizer = 0;
+    enum burin_status status = burin_machine_family(
+            options->model, options->target, options->exact, &request.family, err);
+    if (!status)
+        status = burin_machine_memory(&available, &total, err);
+    if (!status && o->has_vocab)
+        status = burin_tokenizer_plan(&o->vocab, &tokenizer, err);
+    if (status)
+        return status;
+
+    request.tokenizer_bytes = (int64_t)tokenizer;
+    request.card.available_bytes = (int64_t)available;
+    request.card.total_bytes = (int64_t)total;
+    snprintf(request.card.name, sizeof request.card.name, "cpu");
+    status = burin_plan_make(&engine->plan, &request, err);
+    if (!status)
+        status = burin_plan_check(&engine->plan, err);
+    return status;
+}
+
+/* ---- Memory ------------------------------------------------------------------------- */
+
+static enum burin_status open_ledger(struct burin_engine *engine, struct burin_error *err)
+{
+    enum burin_status status =
+            burin_ledger_open(&engine->ledger, &engine->cpu.device, SIZE_MAX, err);
+    for (int i = 0; i < engine->plan.n_owners && !status; i++)
+        status = burin_ledger_plan(
+                &engine->ledger, engine->plan.owners[i].name,
+                (size_t)engine->plan.owners[i].bytes, err);
+#ifdef NDEBUG
+    engine->ledger.refuse_after_seal = true;
+#endif
+    return status;
+}
+
+/* Take for `owner` what its part of the engine needs; that is what was planned. */
+static enum burin_status take(
+        struct burin_engine *engine,
+        const char *owner,
+        size_t bytes,
+        uint8_t **memory,
+        struct burin_error *err)
+{
+    uint64_t address = 0;
+    const enum burin_status status =
+            burin_ledger_take(&engine->ledger, owner, bytes, &address, err);
+    *memory = status || !bytes ? NULL : burin_device_host(&engine->cpu.device, address);
+    return status;
+}
+
+static enum burin_status take_device_memory(
+        struct burin_engine *engine, uint8_t **inputs, struct burin_error *err)
+{
+    const struct burin_plan *plan = &engine->plan;
+    const struct burin_family *family = plan->family;
+    size_t arena_bytes = 0;
+    size_t inputs_bytes = 0;
+    size_t kv_bytes = 0;
+    uint8_t *weights = NULL;
+
+    for (int i = 0; i < family->n_programs; i++) {
+        const struct burin_program *program = &family->programs[i];
+        const size_t arena = burin_arena_bytes(program, &plan->params, plan->n);
+        const size_t fixed = burin_inputs_bytes(program, &plan->params, plan->n);
+        arena_bytes = arena > arena_bytes ? arena : arena_bytes;
+        inputs_bytes = fixed > inputs_bytes ? fixed : inputs_bytes;
+    }
+    if (plan->kv)
+        kv_bytes = plan->kv->page_bytes * (size_t)plan->n_pages +
+                   plan->kv->bytes_per_sequence * (size_t)plan->n_sequences;
+
+    enum burin_status status =
+            take(engine, "weights", family->weights_bytes, &weights, err);
+    if (!status)
+        status = take(engine, "arena", arena_bytes, &engine->call.arena, err);
+    if (!status)
+        status = take(engine, "inputs", inputs_bytes, inputs, err);
+    if (!status)
+        status = take(engine, "kv", kv_bytes, &engine->states[0], err);
+    if (status)
+        return status;
+    engine->call.weights = weights;
+    engine->call.inputs = engine->inputs;
+    engine->call.states = engine->states;
+    engine->call.params = plan->params;
+
+    /* Pages that nobody has written are not there: without this the resident set would grow
+     * while serving, and what was planned might not be had then. */
+    status = burin_queue_fill(
+            &engine->queue, (uintptr_t)engine->call.arena, 0, arena_bytes, err);
+    if (!status)
+        status = burin_queue_fill(&engine->queue, (uintptr_t)*inputs, 0, inputs_bytes, err);
+    if (!status)
+        status = burin_queue_fill(
+                &engine->queue, (uintptr_t)engine->states[0], 0, kv_bytes, err);
+    return status;
+}
+
+static enum burin_status open_tokenizer(
+        struct burin_engine *engine, struct opening *o, struct burin_error *err)
+{
+    if (!o->has_vocab)
+        return BURIN_OK;
+    size_t bytes;
+    uint8_t *memory;
+    enum burin_status status = burin_tokenizer_plan(&o->vocab, &bytes, err);
+    if (!status)
+        status = take(engine, "tokenizer", bytes, &memory, err);
+    if (!status)
+        status = burin_tokenizer_open(&engine->tokenizer, &o->vocab, memory, bytes, err);
+    return status;
+}
+
+/* ---- The step's inputs -------------------------------------------------------------- */
+
+static const struct burin_program *program_named(
+        const struct burin_family *family, const char *name)
+{
+    for (int i = 0; i < family->n_programs; i++)
+        if (strcmp(family->programs[i].name, name) == 0)
+            return &family->programs[i];
+    return NULL;
+}
+
+/* Each role is an array of the batch. It lies among the program's inputs, or on the host
+ * where the program does not ask for it. */
+static enum burin_status place_inputs(
+        struct burin_engine *engine, uint8_t *inputs, struct burin_error *err)
+{
+    const struct burin_program *step = engine->step;
+    const struct burin_plan *plan = &engine->plan;
+    struct burin_batch *batch = &engine->batch;
+    const size_t n_tokens = (size_t)plan->n_batch;
+    const size_t n_sequences = (size_t)plan->n_sequences;
+    const struct {
+        const char *name;
+        int32_t **array;
+        size_t count;
+    } roles[] = {
+        { "token_ids", &batch->token_ids, n_tokens },
+        { "positions", &batch->positions, n_tokens },
+        { "sequence_of", &batch->sequence_of, n_tokens },
+        { "sequence_begin", &batch->sequence_begin, n_sequences + 1 },
+        { "page_table", &batch->page_table, n_sequences * (size_t)batch->max_pages },
+        { "output_rows", &batch->output_rows, (size_t)plan->n_outputs },
+    };
+    enum { N_ROLES = sizeof roles / sizeof *roles };
+
+    if (step->n_inputs > BURIN_MAX_INPUTS)
+        return burin_fail(
+                err, BURIN_ELIMIT, "program %s has %d inputs, the engine has room for %d",
+                step->name, step->n_inputs, BURIN_MAX_INPUTS);
+    for (int i = 0; i < step->n_inputs; i++) {
+        const struct burin_input *input = &step->inputs[i];
+        int role = 0;
+        while (role < N_ROLES && strcmp(roles[role].name, input->name) != 0)
+            role++;
+        const size_t bytes = burin_input_bytes(input, &plan->params, plan->n);
+        if (role == N_ROLES || input->dtype != BURIN_I32)
+            return burin_fail(
+                    err, BURIN_EMISMATCH,
+                    "program %s wants the input %s (%s), which this engine does not fill",
+                    step->name, input->name, burin_dtype_name(input->dtype));
+        if (bytes < roles[role].count * sizeof(int32_t))
+            return burin_fail(
+                    err, BURIN_EMISMATCH,
+                    "input %s of program %s has %zu bytes, %zu are needed", input->name,
+                    step->name, bytes, roles[role].count * sizeof(int32_t));
+        uint8_t *at = inputs + burin_input_offset(step, i, &plan->params, plan->n);
+        *roles[role].array = (int32_t *)(void *)at;
+        engine->inputs[i] = at;
+    }
+    for (int role = 0; role < N_ROLES; role++) {
+        if (!*roles[role].array)
+            *roles[role].array = BURIN_TAKE(&engine->host, roles[role].count, int32_t);
+        if (!*roles[role].array)
+            return burin_fail(err, BURIN_ENOMEM, "no memory for %s", roles[role].name);
+    }
+    return BURIN_OK;
+}
+
+static enum burin_status find_step(struct burin_engine *engine, struct burin_error *err)
+{
+    const struct burin_family *family = engine->plan.family;
+    const struct burin_program *step = program_named(family, "step");
+    if (!step)
+        return burin_fail(
+                err, BURIN_EMISMATCH, "family %s has no program step", family->name);
+    engine->step = step;
+    engine->logits = 0;
+    while (engine->logits < step->n_outputs &&
+           strcmp(step->outputs[engine->logits].name, "logits") != 0)
+        engine->logits++;
+    if (engine->logits == step->n_outputs ||
+        step->outputs[engine->logits].dtype != BURIN_F32)
+        return burin_fail(err, BURIN_EMISMATCH, "program step leaves no logits in f32");
+    return BURIN_OK;
+}
+
+/* A prompt is cut at multiples of every phase's quantum. */
+static enum burin_status find_quantum(struct burin_engine *engine, struct burin_error *err)
+{
+    const struct burin_plan *plan = &engine->plan;
+    int quantum = 1;
+    for (int i = 0; i < engine->step->n_costs; i++)
+        if (engine->step->costs[i].quantum > quantum)
+            quantum = engine->step->costs[i].quantum;
+    for (int i = 0; i < engine->step->n_costs; i++)
+        if (engine->step->costs[i].quantum > 0 && quantum % engine->step->costs[i].quantum)
+            return burin_fail(
+                    err, BURIN_EMISMATCH,
+                    "phase %s has quantum %d, which does not divide %d",
+                    engine->step->costs[i].phase, engine->step->costs[i].quantum, quantum);
+    if (plan->n_batch - (plan->n_sequences - 1) < quantum && plan->n_batch < plan->n_ctx)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--batch-size %d leaves no room for a piece of %d prompt tokens beside %d "
+                "running requests: give at least %d",
+                plan->n_batch, quantum, plan->n_sequences - 1,
+                plan->n_sequences - 1 + quantum);
+    engine->batch.quantum = quantum;
+    return BURIN_OK;
+}
+
+/* ---- Tables on the host ------------------------------------------------------------- */
+
+static enum burin_status take_host_memory(
+        struct burin_engine *engine, uint8_t *inputs, struct burin_error *err)
+{
+    const struct burin_plan *plan = &engine->plan;
+    const size_t n_slots = (size_t)plan->n_sequences;
+    const int page_tokens = plan->kv ? plan->kv->page_tokens : 1;
+    const int max_pages = (int)plan->params.value[BURIN_MAX_PAGES];
+
+    engine->batch.max_tokens = plan->n_batch;
+    engine->batch.max_sequences = plan->n_sequences;
+    engine->batch.max_outputs = plan->n_outputs;
+    engine->batch.max_pages = max_pages;
+    engine->batch.parts = BURIN_TAKE(&engine->host, n_slots, struct burin_part);
+    engine->sequences = BURIN_TAKE(&engine->host, n_slots, struct burin_sequence);
+    engine->requests = BURIN_TAKE(&engine->host, n_slots, struct burin_request *);
+    engine->order = BURIN_TAKE(&engine->host, n_slots, int);
+    if (!engine->batch.parts || !engine->sequences || !engine->requests || !engine->order)
+        return burin_fail(
+                err, BURIN_ENOMEM, "no memory for the tables of %zu sequences", n_slots);
+
+    enum burin_status status = place_inputs(engine, inputs, err);
+    if (!status)
+        status = burin_kv_init(
+                &engine->kv, &engine->host, plan->n_pages, page_tokens, plan->n_sequences,
+                max_pages, err);
+    if (!status)
+        status = burin_sampler_init(
+                &engine->sampler, &engine->host, plan->model->n_vocab, err);
+    if (!status)
+        status = burin_ledger_book(&engine->ledger, "host", engine->host.obtained, err);
+    return status;
+}
+
+static enum burin_status pack_weights(
+        struct burin_engine *engine, const struct opening *o, struct burin_error *err)
+{
+    if (!o->options->model->n_weights)
+        return BURIN_OK;
+    return burin_pack(
+            o->options->model, engine->plan.family, &o->checkpoint, o->tensors,
+            (uint8_t *)(uintptr_t)engine->call.weights, engine->plan.n_threads,
+            o->options->on_progress, o->options->user, err);
+}
+
+/* ---- Open and close ----------------------------------------------------------------- */
+
+static enum burin_status open_parts(
+        struct burin_engine *engine, struct opening *o, struct burin_error *err)
+{
+    uint8_t *inputs = NULL;
+
+    burin_cpu_open(&engine->cpu);
+    enum burin_status status = find_weights(engine, o, err);
+    if (!status)
+        status = make_plan(engine, o, err);
+    if (!status)
+        status = find_step(engine, err);
+    if (!status)
+        status = find_quantum(engine, err);
+    if (!status)
+        status = open_ledger(engine, err);
+    if (!status)
+        status = burin_cpu_start(
+                &engine->cpu, &engine->ledger, engine->plan.n_threads, BURIN_THREAD_BYTES,
+                err);
+    if (!status)
+        status = burin_queue_open(&engine->queue, &engine->cpu.device, err);
+    if (!status)
+        status = take_device_memory(engine, &inputs, err);
+    if (!status)
+        status = open_tokenizer(engine, o, err);
+    if (!status)
+        status = take_host_memory(engine, inputs, err);
+    if (!status)
+        status = pack_weights(engine, o, err);
+    if (!status)
+        burin_ledger_seal(&engine->ledger);
+    return status;
+}
+
+enum burin_status burin_engine_open(
+        struct burin_engine **engine,
+        const struct burin_options *options,
+        struct burin_error *err)
+{
+    const double begin_ms = burin_engine_now_ms();
+    struct opening o = { .options = options };
+    struct burin_arena host = { 0 };
+
+    struct burin_engine *opened =
+            burin_arena_take(&host, 1, sizeof *opened, _Alignof(struct burin_engine));
+    if (!opened)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for an engine");
+    opened->host = host;
+
+    const enum burin_status status = open_parts(opened, &o, err);
+    burin_vocab_close(&o.vocab);
+    burin_checkpoint_close(&o.checkpoint);
+    if (status) {
+        burin_engine_close(opened);
+        return status;
+    }
+    opened->load_ms = burin_engine_now_ms() - begin_ms;
+    *engine = opened;
+    return BURIN_OK;
+}
+
+void burin_engine_close(struct burin_engine *engine)
+{
+    if (!engine)
+        return;
+    burin_tokenizer_close(engine->tokenizer);
+    burin_queue_close(&engine->queue);
+    burin_cpu_stop(&engine->cpu);
+    burin_ledger_close(&engine->ledger);
+    struct burin_arena host = engine->host; /* the engine lies in it */
+    burin_arena_close(&host);
+}
+
+/* ---- Facts -------------------------------------------------------------------------- */
+
+struct burin_engine_info burin_engine_info(const struct burin_engine *engine)
+{
+    const struct burin_plan *plan = &engine->plan;
+    return (struct burin_engine_info){
+        .model = plan->model,
+        .family = plan->family,
+        .kv = plan->kv,
+        .n_threads = plan->n_threads,
+        .n_ctx = plan->n_ctx,
+        .n_sequences = plan->n_sequences,
+        .n_batch = plan->n_batch,
+        .n_outputs = plan->n_outputs,
+        .n_pages = engine->kv.n_pages,
+        .n_pages_free = engine->kv.n_free,
+        .load_ms = engine->load_ms,
+        .weights = engine->weights_path,
+    };
+}
+
+int burin_engine_owners(
+        const struct burin_engine *engine, const struct burin_owner **owners)
+{
+    *owners = engine->ledger.owners;
+    return engine->ledger.n_owners;
+}
+
+const struct burin_tokenizer *burin_engine_tokenizer(const struct burin_engine *engine)
+{
+    return engine->tokenizer;
+}

@@ -1,0 +1,50 @@
+/* runtime/engine/engine.h -- What an engine is made of: shared by engine.c, which opens and
+ * closes it, and loop.c, which runs it. The interface is runtime/burin.h. */
+#ifndef BURIN_ENGINE_ENGINE_H
+#define BURIN_ENGINE_ENGINE_H
+
+#include "runtime/base/arena.h"
+#include "runtime/burin.h"
+#include "runtime/device/cpu.h"
+#include "runtime/device/ledger.h"
+#include "runtime/engine/batch.h"
+#include "runtime/engine/kv.h"
+#include "runtime/engine/sampler.h"
+#include "runtime/plan/plan.h"
+
+enum { BURIN_MAX_INPUTS = 16 };
+
+struct burin_engine {
+    struct burin_arena host; /* of this struct too, and of all its tables */
+    struct burin_plan plan;
+    const char *weights_path;
+    double load_ms;
+
+    struct burin_tokenizer *tokenizer;
+
+    struct burin_cpu cpu;
+    struct burin_ledger ledger;
+    struct burin_queue queue;
+
+    const struct burin_program *step;
+    int logits;             /* index of this output */
+    struct burin_call call; /* all but n[], which each step sets */
+    const void *inputs[BURIN_MAX_INPUTS];
+    uint8_t *states[1];
+
+    struct burin_kv kv;
+    struct burin_batch batch;
+    struct burin_sampler sampler;
+
+    struct burin_sequence *sequences; /* by slot */
+    struct burin_request **requests;  /* by slot, NULL where it is free */
+    int *order;                       /* slots in use, the oldest first */
+    int n_running;
+    struct burin_request *first; /* of the queue; NULL: empty */
+    struct burin_request *last;
+    int n_waiting;
+};
+
+double burin_engine_now_ms(void);
+
+#endif

@@ -1,0 +1,330 @@
+/* runtime/engine/loop.c -- Requests: into the queue, into a slot, step by step to their end. */
+#include "runtime/engine/engine.h"
+
+#include "runtime/plan/size.h"
+
+#include <string.h>
+
+/* ---- Submit ------------------------------------------------------------------------- */
+
+static enum burin_status check_request(
+        const struct burin_engine *engine,
+        const struct burin_request *request,
+        struct burin_error *err)
+{
+    const struct burin_plan *plan = &engine->plan;
+    const int n_vocab = plan->model->n_vocab;
+
+    if (request->n_ids < 1)
+        return burin_fail(err, BURIN_EUSAGE, "the prompt is empty, it needs a token");
+    if (request->n_ids > plan->n_ctx)
+        return burin_fail(
+                err, BURIN_ELIMIT, "the prompt has %d tokens, the context has room for %d",
+                request->n_ids, plan->n_ctx);
+    for (int i = 0; i < request->n_ids; i++)
+        if (request->ids[i] < 0 || request->ids[i] >= n_vocab)
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "token %d of the prompt is %d, the vocabulary ends at %d", i,
+                    request->ids[i], n_vocab - 1);
+    if (request->logits_from < 0)
+        return burin_fail(
+                err, BURIN_EUSAGE, "logits_from is %d, below 0", request->logits_from);
+    return burin_sampling_check(&request->sampling, err);
+}
+
+enum burin_status burin_submit(
+        struct burin_engine *engine, struct burin_request *request, struct burin_error *err)
+{
+    const enum burin_status status = check_request(engine, request, err);
+    if (status)
+        return status;
+
+    request->finish = BURIN_WAITING;
+    request->error.status = BURIN_OK;
+    request->error.message[0] = 0;
+    request->seed = burin_random_seed(request->sampling.seed);
+    burin_random_init(request->random, request->seed);
+    request->n_prompt_done = 0;
+    request->n_generated = 0;
+    request->queued_ms = 0;
+    request->prefill_ms = 0;
+    request->decode_ms = 0;
+    request->mark_ms = burin_engine_now_ms();
+    request->next = NULL;
+    atomic_store(&request->cancelled, false);
+
+    if (engine->first)
+        engine->last->next = request;
+    else
+        engine->first = request;
+    engine->last = request;
+    engine->n_waiting++;
+    return BURIN_OK;
+}
+
+void burin_cancel(struct burin_request *request)
+{
+    atomic_store(&request->cancelled, true);
+}
+
+/* ---- Begin and end ------------------------------------------------------------------ */
+
+/* Time since the last mark; the mark moves. */
+static double lap(struct burin_request *request)
+{
+    const double now_ms = burin_engine_now_ms();
+    const double since = now_ms - request->mark_ms;
+    request->mark_ms = now_ms;
+    return since;
+}
+
+static void tell_end(struct burin_request *request, enum burin_finish finish)
+{
+    request->finish = finish;
+    if (request->on_end)
+        request->on_end(request);
+}
+
+/* Give a slot back. */
+static void end_request(struct burin_engine *engine, int slot, enum burin_finish finish)
+{
+    struct burin_request *request = engine->requests[slot];
+    const double since = lap(request);
+    if (request->n_generated > 0)
+        request->decode_ms += since;
+    else
+        request->prefill_ms += since;
+
+    burin_kv_release(&engine->kv, slot);
+    engine->requests[slot] = NULL;
+    engine->sequences[slot] = (struct burin_sequence){ 0 };
+    int at = 0;
+    while (engine->order[at] != slot)
+        at++;
+    engine->n_running--;
+    memmove(engine->order + at, engine->order + at + 1,
+            (size_t)(engine->n_running - at) * sizeof *engine->order);
+    tell_end(request, finish);
+}
+
+/* Out of the queue, where `previous` (NULL: nobody) stands before it. */
+static void unlink_waiting(
+        struct burin_engine *engine,
+        struct burin_request *previous,
+        struct burin_request *request)
+{
+    if (previous)
+        previous->next = request->next;
+    else
+        engine->first = request->next;
+    if (engine->last == request)
+        engine->last = previous;
+    request->next = NULL;
+    engine->n_waiting--;
+}
+
+/* Tokens that a request can reach: its pages are reserved before it begins. */
+static int tokens_at_most(const struct burin_engine *engine, const struct burin_request *r)
+{
+    const int room = engine->plan.n_ctx - r->n_ids;
+    return r->n_ids + (r->max_tokens < 0 || r->max_tokens > room ? room : r->max_tokens);
+}
+
+static int free_slot(const struct burin_engine *engine)
+{
+    int slot = 0;
+    while (slot < engine->plan.n_sequences && engine->requests[slot])
+        slot++;
+    return slot;
+}
+
+/* From the queue into slots, in order: the first waits for pages, the others behind it. */
+static void admit(struct burin_engine *engine)
+{
+    while (engine->first && engine->n_running < engine->plan.n_sequences) {
+        struct burin_request *request = engine->first;
+        const int slot = free_slot(engine);
+        if (!burin_kv_reserve(&engine->kv, slot, tokens_at_most(engine, request)))
+            return;
+
+        unlink_waiting(engine, NULL, request);
+        const int last = request->n_ids - 1;
+        engine->requests[slot] = request;
+        engine->sequences[slot] = (struct burin_sequence){
+            .ids = request->ids,
+            .n_ids = request->n_ids,
+            .outputs_from = request->on_logits && request->logits_from < last
+                                    ? request->logits_from
+                                    : last,
+        };
+        engine->order[engine->n_running++] = slot;
+        request->finish = BURIN_RUNNING;
+        request->queued_ms = lap(request);
+    }
+}
+
+static void end_cancelled(struct burin_engine *engine)
+{
+    for (int i = engine->n_running - 1; i >= 0; i--)
+        if (atomic_load(&engine->requests[engine->order[i]]->cancelled))
+            end_request(engine, engine->order[i], BURIN_CANCELLED);
+
+    struct burin_request *previous = NULL;
+    struct burin_request *request = engine->first;
+    while (request) {
+        struct burin_request *next = request->next;
+        if (atomic_load(&request->cancelled)) {
+            unlink_waiting(engine, previous, request);
+            request->queued_ms = lap(request);
+            tell_end(request, BURIN_CANCELLED);
+        } else {
+            previous = request;
+        }
+        request = next;
+    }
+}
+
+/* ---- Step --------------------------------------------------------------------------- */
+
+static bool is_stop(const struct burin_request *request, int32_t token)
+{
+    for (int i = 0; i < request->n_stop_ids; i++)
+        if (request->stop_ids[i] == token)
+            return true;
+    return false;
+}
+
+static void fail_request(struct burin_engine *engine, int slot, int position)
+{
+    struct burin_request *request = engine->requests[slot];
+    burin_fail(
+            &request->error, BURIN_ENUMERIC,
+            "non-finite logits at step %d, after the token at position %d",
+            request->n_generated, position);
+    end_request(engine, slot, BURIN_FAILED);
+}
+
+/* Draw the token that follows the last row of a sequence, and end the request where it ends
+ * it. The context counts prompt and new tokens: a full one has no room for another. */
+static void draw(struct burin_engine *engine, int slot, const float *logits)
+{
+    struct burin_request *request = engine->requests[slot];
+    struct burin_sequence *sequence = &engine->sequences[slot];
+    const int n_ctx = engine->plan.n_ctx;
+
+    if (request->max_tokens == 0) {
+        end_request(engine, slot, BURIN_LENGTH);
+        return;
+    }
+    if (request->n_ids + request->n_generated == n_ctx) {
+        end_request(engine, slot, BURIN_CONTEXT);
+        return;
+    }
+    const int32_t token = burin_sampler_draw(
+            &engine->sampler, logits, &request->sampling, request->random);
+    if (token < 0) {
+        fail_request(engine, slot, sequence->n_done - 1);
+        return;
+    }
+    if (is_stop(request, token)) {
+        end_request(engine, slot, BURIN_STOPPED);
+        return;
+    }
+
+    if (request->n_generated++ == 0)
+        request->prefill_ms += lap(request);
+    sequence->token = token;
+    if (request->on_token && !request->on_token(request, token))
+        end_request(engine, slot, BURIN_CANCELLED);
+    else if (request->n_generated == request->max_tokens)
+        end_request(engine, slot, BURIN_LENGTH);
+    else if (request->n_ids + request->n_generated == n_ctx)
+        end_request(engine, slot, BURIN_CONTEXT);
+}
+
+/* Hand out the logits of one sequence's rows; false when that ended the request. */
+static bool show_logits(
+        struct burin_engine *engine, const struct burin_part *part, const float *logits)
+{
+    struct burin_request *request = engine->requests[part->slot];
+    const int n_vocab = engine->plan.model->n_vocab;
+    const int end = engine->sequences[part->slot].n_done;
+
+    if (!request->on_logits)
+        return true;
+    for (int i = 0; i < part->n_outputs; i++) {
+        const int position = end - part->n_outputs + i;
+        const float *row = logits + (size_t)(part->first_output + i) * (size_t)n_vocab;
+        if (burin_argmax(row, n_vocab) < 0) {
+            fail_request(engine, part->slot, position);
+            return false;
+        }
+        request->on_logits(request, position, row);
+    }
+    return true;
+}
+
+static void finish_part(
+        struct burin_engine *engine, const struct burin_part *part, const float *logits)
+{
+    struct burin_request *request = engine->requests[part->slot];
+    struct burin_sequence *sequence = &engine->sequences[part->slot];
+    const size_t n_vocab = (size_t)engine->plan.model->n_vocab;
+
+    sequence->n_done += part->n_rows;
+    if (request->n_prompt_done < request->n_ids)
+        request->n_prompt_done = sequence->n_done;
+    if (!show_logits(engine, part, logits) || sequence->n_done < sequence->n_ids)
+        return;
+    const int last = part->first_output + part->n_outputs - 1;
+    draw(engine, part->slot, logits + (size_t)last * n_vocab);
+}
+
+static enum burin_status run_batch(struct burin_engine *engine, struct burin_error *err)
+{
+    struct burin_batch *batch = &engine->batch;
+    struct burin_call *call = &engine->call;
+    call->n[BURIN_TOKENS] = batch->n_tokens;
+    call->n[BURIN_SEQUENCES] = batch->n_sequences;
+    call->n[BURIN_OUTPUTS] = batch->n_outputs;
+
+    enum burin_status status =
+            burin_queue_run(&engine->queue, engine->step, engine->plan.kv_index, call, err);
+    if (!status)
+        status = burin_queue_finish(&engine->queue, err);
+    return status;
+}
+
+enum burin_status burin_engine_step(
+        struct burin_engine *engine, int *n_left, struct burin_error *err)
+{
+    end_cancelled(engine);
+    admit(engine);
+    burin_batch_fill(
+            &engine->batch, engine->sequences, engine->order, engine->n_running,
+            &engine->kv);
+
+    if (engine->batch.n_tokens > 0) {
+        const enum burin_status status = run_batch(engine, err);
+        if (status)
+            return status;
+        const size_t offset = burin_output_offset(
+                engine->step, engine->logits, &engine->call.params, engine->call.n);
+        const float *logits = (const float *)(const void *)(engine->call.arena + offset);
+        for (int i = 0; i < engine->batch.n_sequences; i++)
+            finish_part(engine, &engine->batch.parts[i], logits);
+    }
+    *n_left = engine->n_running + engine->n_waiting;
+    return BURIN_OK;
+}
+
+enum burin_status burin_engine_run(struct burin_engine *engine, struct burin_error *err)
+{
+    int n_left = 0;
+    enum burin_status status;
+    do
+        status = burin_engine_step(engine, &n_left, err);
+    while (!status && n_left > 0);
+    return status;
+}

@@ -1,0 +1,289 @@
+#include "runtime/engine/sampler.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* ---- Random numbers ---------------------------------------------------------------- */
+
+uint64_t burin_random_seed(int64_t seed)
+{
+    if (seed >= 0)
+        return (uint64_t)seed;
+    uint64_t bits;
+    if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) != (ssize_t)sizeof bits) {
+        struct timespec now; /* right after boot: better a guessable seed than to wait */
+        clock_gettime(CLOCK_REALTIME, &now);
+        bits = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec;
+    }
+    return bits >> 1;
+}
+
+void burin_random_init(uint64_t state[4], uint64_t seed)
+{
+    for (int i = 0; i < 4; i++) {
+        seed += 0x9e3779b97f4a7c15u;
+        uint64_t mixed = seed;
+        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
+        state[i] = mixed ^ (mixed >> 31);
+    }
+}
+
+static uint64_t rotate(uint64_t x, int by)
+{
+    return (x << by) | (x >> (64 - by));
+}
+
+double burin_random(uint64_t s[4])
+{
+    const uint64_t bits = rotate(s[1] * 5, 7) * 9;
+    const uint64_t shifted = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= shifted;
+    s[3] = rotate(s[3], 45);
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+/* ---- Rows of logits ---------------------------------------------------------------- */
+
+/* The largest; NaN where any is NaN or +Inf, or all are -Inf. Sixteen running maxima let the
+ * compiler use vectors; a maximum does not depend on the order. */
+static float largest(const float *logits, int n)
+{
+    enum { LANES = 16 };
+    float most[LANES];
+    bool strange = false;
+    for (int lane = 0; lane < LANES; lane++)
+        most[lane] = -INFINITY;
+
+    for (int i = 0; i < n / LANES * LANES; i += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            const float x = logits[i + lane];
+            strange |= !(x < INFINITY);
+            most[lane] = x > most[lane] ? x : most[lane];
+        }
+    for (int i = n / LANES * LANES; i < n; i++) {
+        strange |= !(logits[i] < INFINITY);
+        most[0] = logits[i] > most[0] ? logits[i] : most[0];
+    }
+    for (int lane = 1; lane < LANES; lane++)
+        most[0] = most[lane] > most[0] ? most[lane] : most[0];
+    return strange || most[0] == -INFINITY ? NAN : most[0];
+}
+
+int32_t burin_argmax(const float *logits, int n)
+{
+    const float most = largest(logits, n);
+    for (int32_t i = 0; i < n; i++)
+        if (logits[i] == most)
+            return i;
+    return -1;
+}
+
+double burin_log_prob(const float *logits, int n, int32_t target)
+{
+    const float most = largest(logits, n);
+    double sum = 0;
+    if (isnan(most))
+        return NAN;
+    for (int i = 0; i < n; i++)
+        sum += (double)expf(logits[i] - most);
+    return (double)logits[target] - (double)most - log(sum);
+}
+
+/* ---- Candidates -------------------------------------------------------------------- */
+
+/* Whether a comes before b. */
+static bool before(const struct burin_candidate *a, const struct burin_candidate *b)
+{
+    return a->logit > b->logit || (a->logit == b->logit && a->id < b->id);
+}
+
+static void swap(struct burin_candidate *a, struct burin_candidate *b)
+{
+    const struct burin_candidate kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Restore a heap whose root is its last in order. */
+static void sift_down(struct burin_candidate *heap, int n, int at)
+{
+    for (;;) {
+        int last = at;
+        for (int child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
+            if (before(&heap[last], &heap[child]))
+                last = child;
+        if (last == at)
+            return;
+        swap(&heap[at], &heap[last]);
+        at = last;
+    }
+}
+
+/* The first k in order, or all where k is 0: what is better than the heap's root replaces it.
+ * Ids come in ascending order, so an equal logit is never better. */
+static int keep_top_k(
+        struct burin_candidate *candidates, const float *logits, int n_vocab, int k)
+{
+    int n = 0;
+    for (int32_t id = 0; id < n_vocab; id++) {
+        const float logit = logits[id];
+        if (logit == -INFINITY)
+            continue;
+        if (!k || n < k) {
+            candidates[n++] = (struct burin_candidate){ .logit = logit, .id = id };
+            if (n == k)
+                for (int at = n / 2 - 1; at >= 0; at--)
+                    sift_down(candidates, n, at);
+        } else if (logit > candidates[0].logit) {
+            candidates[0] = (struct burin_candidate){ .logit = logit, .id = id };
+            sift_down(candidates, n, 0);
+        }
+    }
+    return n;
+}
+
+/* Weights at this temperature; returns their sum. */
+static double weigh(struct burin_candidate *c, int n, float most, float temperature)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        c[i].weight = expf((c[i].logit - most) / temperature);
+        sum += (double)c[i].weight;
+    }
+    return sum;
+}
+
+/* Move the middle one of first, middle and last to the end: the pivot. */
+static void choose_pivot(struct burin_candidate *c, int begin, int end)
+{
+    const int middle = begin + (end - begin) / 2;
+    const int last = end - 1;
+    if (before(&c[middle], &c[begin]))
+        swap(&c[middle], &c[begin]);
+    if (before(&c[last], &c[begin]))
+        swap(&c[last], &c[begin]);
+    if (before(&c[middle], &c[last]))
+        swap(&c[middle], &c[last]);
+}
+
+/* The fewest first ones whose weights reach `mass` come to the front; returns how many. As in
+ * quickselect, only the part in which the border lies is divided further. */
+static int keep_mass(struct burin_candidate *c, int n, double mass)
+{
+    int begin = 0;
+    int end = n;
+    while (end - begin > 1) {
+        choose_pivot(c, begin, end);
+        int border = begin;
+        double sum = 0;
+        for (int i = begin; i < end - 1; i++)
+            if (before(&c[i], &c[end - 1])) {
+                sum += (double)c[i].weight;
+                swap(&c[i], &c[border++]);
+            }
+        swap(&c[border], &c[end - 1]);
+
+        if (sum >= mass) {
+            end = border;
+        } else if (sum + (double)c[border].weight >= mass) {
+            return border + 1;
+        } else {
+            mass -= sum + (double)c[border].weight;
+            begin = border + 1;
+        }
+    }
+    return end;
+}
+
+static int keep_min_p(struct burin_candidate *c, int n, float min_p)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (c[i].weight >= min_p) /* the largest has weight 1 */
+            c[kept++] = c[i];
+    return kept;
+}
+
+enum burin_status burin_sampler_init(
+        struct burin_sampler *sampler,
+        struct burin_arena *arena,
+        int n_vocab,
+        struct burin_error *err)
+{
+    sampler->n_vocab = n_vocab;
+    sampler->candidates = BURIN_TAKE(arena, (size_t)n_vocab, struct burin_candidate);
+    if (!sampler->candidates)
+        return burin_fail(
+                err, BURIN_ENOMEM, "no memory for %d candidates of sampling", n_vocab);
+    return BURIN_OK;
+}
+
+enum burin_status burin_sampling_check(
+        const struct burin_sampling *sampling, struct burin_error *err)
+{
+    if (!(sampling->temperature >= 0 && sampling->temperature < INFINITY))
+        return burin_fail(
+                err, BURIN_EUSAGE, "temperature is %g, it must be 0 or more",
+                (double)sampling->temperature);
+    if (!(sampling->top_p > 0 && sampling->top_p <= 1))
+        return burin_fail(
+                err, BURIN_EUSAGE, "top_p is %g, it must be above 0 and at most 1",
+                (double)sampling->top_p);
+    if (!(sampling->min_p >= 0 && sampling->min_p <= 1))
+        return burin_fail(
+                err, BURIN_EUSAGE, "min_p is %g, it must be 0 to 1",
+                (double)sampling->min_p);
+    if (sampling->top_k < -1)
+        return burin_fail(
+                err, BURIN_EUSAGE, "top_k is %d, it must be 0 or more", sampling->top_k);
+    if (sampling->seed < -1)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "seed is %lld, it must be 0 or more, or -1 for a random one",
+                (long long)sampling->seed);
+    return BURIN_OK;
+}
+
+int32_t burin_sampler_draw(
+        struct burin_sampler *sampler,
+        const float *logits,
+        const struct burin_sampling *sampling,
+        uint64_t random[4])
+{
+    if (sampling->temperature == 0)
+        return burin_argmax(logits, sampler->n_vocab);
+    const float most = largest(logits, sampler->n_vocab);
+    if (isnan(most))
+        return -1;
+
+    struct burin_candidate *c = sampler->candidates;
+    const int top_k = sampling->top_k > 0 ? sampling->top_k : 0;
+    int n = keep_top_k(c, logits, sampler->n_vocab, top_k);
+    if (sampling->top_p < 1 || sampling->min_p > 0) {
+        const double sum = weigh(c, n, most, 1);
+        if (sampling->top_p < 1)
+            n = keep_mass(c, n, (double)sampling->top_p * sum);
+        if (sampling->min_p > 0)
+            n = keep_min_p(c, n, sampling->min_p);
+    }
+
+    double left = burin_random(random) * weigh(c, n, most, sampling->temperature);
+    int drawn = 0;
+    for (int i = 0; i < n; i++) {
+        if (c[i].weight == 0)
+            continue;
+        drawn = i; /* rounding may leave a rest: it goes to the last that has a weight */
+        left -= (double)c[i].weight;
+        if (left < 0)
+            break;
+    }
+    return c[drawn].id;
+}

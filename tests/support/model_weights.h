@@ -1,0 +1,25 @@
+/* tests/support/model_weights.h -- Where the weights of the model under test are, from the
+ * root of the tree: a golden checkpoint for a tiny model, build/weights for a real one. NULL
+ * where they are not (tools/demo-weights fetches the real ones). */
+#ifndef BURIN_MODEL_WEIGHTS_H
+#define BURIN_MODEL_WEIGHTS_H
+
+#include "runtime/model.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static inline const char *model_weights(void)
+{
+    static char path[256];
+    if (strcmp(burin_model.architecture, "llama_tiny") == 0)
+        snprintf(
+                path, sizeof path, "tests/golden/llama_tiny-%s/model.safetensors",
+                burin_model.variant);
+    else
+        snprintf(path, sizeof path, "build/weights/SmolLM2-135M-Instruct.Q4_1.gguf");
+    return access(path, R_OK) == 0 ? path : NULL;
+}
+
+#endif

@@ -1,5 +1,5 @@
-/* runtime/cpu/avx512.h -- What emitted kernels of the family avx512 share: the functions of
- * kernel.h on vectors of 16, and what becomes of a tile's 32 sums.
+/* runtime/cpu/avx512.h -- What emitted kernels of the family avx512 share: loads, and the
+ * functions of kernel.h on vectors of 16.
  *
  * Needs    AVX-512 F, BW, DQ, VL, VNNI and BF16; included only by files compiled for them.
  * Bits     Lanes never mix, and a tail is a masked vector: an element has the same bits in
@@ -93,15 +93,7 @@ static inline __m512 burin_gelu_tanh_x16(__m512 x)
     return _mm512_div_ps(x, _mm512_add_ps(one, burin_exp_x16(minus_2u)));
 }
 
-/* ---- Stores ------------------------------------------------------------------------ */
-
-/* The first n of 16, rounded to nearest even. */
-static inline void burin_store_bf16(uint16_t *at, __m512 x, int n)
-{
-    const __m256i short_x = (__m256i)_mm512_cvtneps_pbh(x);
-
-    _mm256_mask_storeu_epi16(at, burin_first(n), short_x);
-}
+/* ---- Rows of int8: the bits of kernel.h ---------------------------------------------- */
 
 /* One group of an int8 row: the bits of burin_q8_group(). x[0..15], x[16..31]. */
 static inline void burin_q8_group_x32(
@@ -148,6 +140,26 @@ static inline void burin_q8_row_x32(uint8_t *restrict row, const float *restrict
                 (int8_t *)row + g * 32, scales + g, sums + g,
                 _mm512_maskz_loadu_ps(burin_first(n), in),
                 _mm512_maskz_loadu_ps(burin_first(n - 16), in + 16));
+    }
+}
+
+/* ---- Gated units --------------------------------------------------------------------- */
+
+/* gate = silu(gate) * up, 32 of each. */
+static inline void burin_silu_mul_x16(float *restrict gate, const float *restrict up)
+{
+    for (int i = 0; i < 32; i += 16) {
+        const __m512 f = burin_silu_x16(_mm512_loadu_ps(gate + i));
+        _mm512_storeu_ps(gate + i, _mm512_mul_ps(f, _mm512_loadu_ps(up + i)));
+    }
+}
+
+/* gate = gelu_tanh(gate) * up, 32 of each. */
+static inline void burin_gelu_tanh_mul_x16(float *restrict gate, const float *restrict up)
+{
+    for (int i = 0; i < 32; i += 16) {
+        const __m512 f = burin_gelu_tanh_x16(_mm512_loadu_ps(gate + i));
+        _mm512_storeu_ps(gate + i, _mm512_mul_ps(f, _mm512_loadu_ps(up + i)));
     }
 }
 

@@ -105,6 +105,20 @@ static inline float burin_gelu_tanh(float x)
     return x / (1.0f + burin_exp(-2.0f * u));
 }
 
+/* gate = silu(gate) * up, 32 of each. */
+static inline void burin_silu_mul(float *restrict gate, const float *restrict up)
+{
+    for (int i = 0; i < 32; i++)
+        gate[i] = burin_silu(gate[i]) * up[i];
+}
+
+/* gate = gelu_tanh(gate) * up, 32 of each. */
+static inline void burin_gelu_tanh_mul(float *restrict gate, const float *restrict up)
+{
+    for (int i = 0; i < 32; i++)
+        gate[i] = burin_gelu_tanh(gate[i]) * up[i];
+}
+
 /* ---- Rows of int8: the activation format q8, gen/formats/act_q8.lua ------------------ */
 
 /* A row of k values, in groups of 32, the last one padded with zeros:
@@ -176,6 +190,34 @@ static inline void burin_q8_row(uint8_t *restrict row, const float *restrict x, 
     }
 }
 
+/* ---- A tile's results: n of 32 ------------------------------------------------------- */
+
+static inline void burin_store_f32(float *restrict y, const float *restrict x, int n)
+{
+    memcpy(y, x, (size_t)n * sizeof *y);
+}
+
+static inline void burin_add_f32(float *restrict y, const float *restrict x, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] += x[i];
+}
+
+static inline void burin_store_bf16(uint16_t *restrict y, const float *restrict x, int n)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = burin_bf16_of_f32(x[i]);
+}
+
+/* Group g of an int8 row of k, whole. */
+static inline void burin_store_q8(
+        uint8_t *restrict row, const float *restrict x, int g, int k)
+{
+    burin_q8_group(
+            (int8_t *)row + g * 32, burin_q8_scales(row, k) + g, burin_q8_sums(row, k) + g,
+            x);
+}
+
 /* ---- Who takes which tiles ----------------------------------------------------------- */
 
 /* A thread's part of n tiles: [begin, begin + chunk) and then every `step` tiles, up to end.
@@ -197,9 +239,24 @@ static inline struct burin_deal burin_deal(const struct burin_team *t, int n, in
     return (struct burin_deal){ t->thread * chunk, n, chunk, t->n_threads * chunk };
 }
 
+/* The sum of 32 partial sums, in an order that vectors of any width can follow. */
+static inline float burin_fold32(float *part)
+{
+    for (int width = 16; width > 0; width /= 2)
+        for (int lane = 0; lane < width; lane++)
+            part[lane] += part[lane + width];
+    return part[0];
+}
+
 static inline int burin_min(int a, int b)
 {
     return a < b ? a : b;
+}
+
+/* Kernels take 8, 4, 2 or 1 rows at once: how many of the n that are left. */
+static inline int burin_rows_at_once(int n)
+{
+    return n >= 8 ? 8 : n >= 4 ? 4 : n >= 2 ? 2 : 1;
 }
 
 #endif

@@ -1,0 +1,104 @@
+-- tests/ops/test_linear.lua -- linear, adding or not, and linear_glu for each format of weights
+-- and activations: right, and the same bits whatever the rows and threads.
+
+local spec = require "tests.support.spec"
+local harness = require "tests.ops.harness"
+local size = require "gen.size"
+
+local wrapper = [[
+static void run_%s(const struct burin_team *t, void *context)
+{
+    const struct linear_step *s = context;
+    %s;
+}
+
+static const struct linear_config %s = {
+    .name = "%s", .format = %s, .x = ACT_%s, .y = ACT_%s, .kind = %s, .k = %d, .n = %d,
+    .tile_bytes = %d, .file_row_bytes = %d, .scratch_bytes = %d, .pack = pack_%s, .run = run_%s,
+};
+]]
+
+-- Adds one kernel and its linear_config to a source; returns the config's name.
+local function add_config(source, family, c, emitted)
+  local format = require("gen.formats." .. c.format)
+  local act = family.exact and format.act.exact or format.act.default
+  local glu = c.kind == "silu" or c.kind == "gelu_tanh"
+  local op_name = glu and "linear_glu" or "linear"
+  local weight = { dims = { size.of(c.n), size.of(c.k) }, format = c.format }
+  local node = {
+    inputs = {
+      x = { dims = { size.extent "tokens", size.of(c.k) }, act = act },
+      weight = weight, up = weight,
+    },
+    attrs = glu and { activation = c.kind } or { epilogue = c.kind == "add" and "add" or nil },
+    out = c.out,
+  }
+  local kernel = harness.kernel(op_name, node, family)
+  if c.chunk then kernel.params.chunk = c.chunk end
+  local name = ("%s_%s_%s_%s_%d_%d"):format(c.kind, c.format, act, c.out or "f32", c.k, c.n)
+  local pack = { template = format.pack, name = "pack_" .. c.format, params = {} }
+  source:add(pack):add(kernel)
+  emitted:add(pack):add(kernel)
+  source:write(wrapper, name, harness.call(kernel, {
+      y = "s->y", y_stride = "s->y_stride", x = "s->x", weight = "s->w",
+      rows = "s->n_tokens", scratch = "s->scratch + (size_t)t->thread * s->scratch_stride",
+    }), name, name, c.format:upper(), act:upper(), (c.out or "f32"):upper(), c.kind:upper(), c.k, c.n,
+    format.tile_bytes(c.k), format.file_row_bytes(c.k),
+    require("gen.ops." .. op_name).scratch(node, family), c.format, name)
+  return name
+end
+
+-- Widths that are no multiple of 32 where the format allows it; outputs that leave a tile.
+local configs = {
+  { kind = "store", format = "q4_0", k = 96, n = 70 },
+  { kind = "store", format = "q4_1", k = 64, n = 200, chunk = 1 }, -- tiles dealt out in turn
+  { kind = "store", format = "q8_0", k = 160, n = 33 },
+  { kind = "store", format = "bf16", k = 37, n = 70 },
+  { kind = "store", format = "f16", k = 40, n = 96 },
+  { kind = "store", format = "f32", k = 33, n = 31 },
+  { kind = "add", format = "q4_0", k = 32, n = 65 },
+  { kind = "add", format = "q4_1", k = 576, n = 64 },
+  { kind = "add", format = "q8_0", k = 2048, n = 32 },
+  { kind = "add", format = "bf16", k = 56, n = 40 },
+  { kind = "add", format = "f32", k = 48, n = 35 },
+  { kind = "silu", format = "q4_1", k = 64, n = 96, out = "q8" },
+  { kind = "silu", format = "q4_0", k = 96, n = 56, out = "q8" },
+  { kind = "gelu_tanh", format = "q8_0", k = 64, n = 80, out = "q8" },
+  { kind = "silu", format = "bf16", k = 40, n = 56, out = "bf16" },
+  { kind = "gelu_tanh", format = "f16", k = 41, n = 56, out = "f32" },
+  { kind = "silu", format = "f32", k = 36, n = 72, out = "f32" },
+}
+
+-- Relative to the sum of the products' magnitudes: a few roundings of f32, and where the
+-- result is short one of its own.
+local tolerance = { f32 = 1e-6, q8 = 2e-6, bf16 = 1e-3 }
+
+for _, family in ipairs(harness.here()) do
+  for _, exact in ipairs { false, true } do
+    family.exact = exact
+    local source = harness.source(family):write '#include "tests/ops/linear_check.h"\n\n'
+    local emitted = harness.source(family)
+    local calls = {}
+    for _, c in ipairs(configs) do
+      calls[#calls + 1] = ("    check_linear(&%s);\n"):format(add_config(source, family, c, emitted))
+    end
+    source:write("int main(void)\n{\n%s    return 0;\n}\n", table.concat(calls))
+
+    local what = family.name .. (exact and ", exact" or "")
+    spec(what .. ": linear ops are near the reference, and rows and threads don't change bits", function()
+      local output = harness.run(family, source)
+      local n = 0
+      for out, err in output:gmatch "_(%w+)_%d+_%d+ error (%S+)" do
+        n = n + 1
+        spec.near(tonumber(err) or 0 / 0, 0, tolerance[out], output)
+      end
+      spec.equal(n, #configs)
+    end)
+
+    spec(what .. ": clang-format would change nothing in what was emitted", function()
+      spec.equal(harness.unformatted(emitted), nil)
+    end)
+  end
+end
+
+harness.done()

@@ -23,7 +23,7 @@ static struct burin_arena_block *add_block(struct burin_arena *arena, size_t nee
     size_t capacity = arena->block_bytes ? arena->block_bytes : DEFAULT_BLOCK;
     if (capacity < needed)
         capacity = needed;
-    if (capacity > SIZE_MAX - 2 * BLOCK_ALIGN - sizeof(struct burin_arena_block))
+    if (capacity > SIZE_MAX - 2 * (size_t)BLOCK_ALIGN - sizeof(struct burin_arena_block))
         return NULL;
     capacity = (capacity + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
 

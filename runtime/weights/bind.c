@@ -1,9 +1,9 @@
 #include "runtime/weights/bind.h"
 
 #include "runtime/base/json_scan.h"
+#include "runtime/base/put.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,37 +13,14 @@ static const char *const computed[] = {
     ".rotary_emb.inv_freq", /* old Hugging Face files */
 };
 
-/* ---- Text with a limit ----------------------------------------------------------- */
-
 enum { LINES_TEXT = 3000, ENDING_TEXT = 700 }; /* together below BURIN_ERROR_TEXT */
 
-struct text {
-    char *bytes;
-    size_t size;
-    size_t used;
-};
-
-/* What does not fit is cut. */
-__attribute__((format(printf, 2, 3))) static void put(
-        struct text *text, const char *format, ...)
+static void put_shape(struct burin_put *text, const uint64_t *dims, int n_dims)
 {
-    va_list args;
-    va_start(args, format);
-    const int length =
-            vsnprintf(text->bytes + text->used, text->size - text->used, format, args);
-    va_end(args);
-    if (length > 0)
-        text->used += (size_t)length;
-    if (text->used >= text->size)
-        text->used = text->size - 1;
-}
-
-static void put_shape(struct text *text, const uint64_t *dims, int n_dims)
-{
-    put(text, "(");
+    burin_put(text, "(");
     for (int i = 0; i < n_dims; i++)
-        put(text, "%s%" PRIu64, i ? ", " : "", dims[i]);
-    put(text, ")");
+        burin_put(text, "%s%" PRIu64, i ? ", " : "", dims[i]);
+    burin_put(text, ")");
 }
 
 /* ---- What does not fit ----------------------------------------------------------- */
@@ -362,36 +339,36 @@ static bool is_plain_path(const char *path)
 }
 
 /* Which sizes, as far as the file tells. */
-static void put_variant(const struct binder *b, struct text *text, const char *config)
+static void put_variant(const struct binder *b, struct burin_put *text, const char *config)
 {
     char base[NAME_SIZE];
     char size[NAME_SIZE];
     const struct burin_gguf *gguf = &b->checkpoint->gguf;
     if (!b->other_sizes)
-        put(text, " --variant %s", b->model->variant);
+        burin_put(text, " --variant %s", b->model->variant);
     else if (config && is_plain_path(config))
-        put(text, " --config %s", config);
+        burin_put(text, " --config %s", config);
     else if (
             lower_key(gguf, "general.basename", base) &&
             lower_key(gguf, "general.size_label", size))
-        put(text, " --variant %s-%s", base, size);
+        burin_put(text, " --variant %s-%s", base, size);
     else
-        put(text, " --variant NAME (one of gen list)");
+        burin_put(text, " --variant NAME (one of gen list)");
 }
 
-static void put_ending(const struct binder *b, struct text *text)
+static void put_ending(const struct binder *b, struct burin_put *text)
 {
     char config[1024];
     char type_name[NAME_SIZE];
     const struct burin_encoding *type = main_type(b->checkpoint);
     if (!type) {
-        put(text, "The file has no matrices: is it the right one?");
+        burin_put(text, "The file has no matrices: is it the right one?");
         return;
     }
     if (type->format == BURIN_NO_FORMAT) {
-        put(text, "Burin does not compute with %s; it does with", type->name);
+        burin_put(text, "Burin does not compute with %s; it does with", type->name);
         for (int i = 0; i < BURIN_N_FORMATS; i++)
-            put(text, "%s %s", i ? "," : "", burin_format_name((enum burin_format)i));
+            burin_put(text, "%s %s", i ? "," : "", burin_format_name((enum burin_format)i));
         return;
     }
 
@@ -408,73 +385,77 @@ static void put_ending(const struct binder *b, struct text *text)
     }
     const char *architecture = has_type ? type_name : b->model->architecture;
     if (!b->other_sizes && strcmp(type->name, b->model->recipe) == 0) {
-        put(text,
-            "It mixes formats in a way that recipe %s does not; --quant auto reads them "
-            "off "
-            "the file.",
-            type->name);
+        burin_put(
+                text,
+                "It mixes formats in a way that recipe %s does not; --quant auto reads "
+                "them "
+                "off "
+                "the file.",
+                type->name);
         return;
     }
-    put(text, "What fits the file: gen --model %s.lua", architecture);
+    burin_put(text, "What fits the file: gen --model %s.lua", architecture);
     put_variant(b, text, has_config ? config : NULL);
-    put(text, " --quant %s", type->name);
+    burin_put(text, " --quant %s", type->name);
 }
 
 /* ---- The message ----------------------------------------------------------------- */
 
 static void put_complaint(
-        const struct binder *b, struct text *text, const struct complaint *c)
+        const struct binder *b, struct burin_put *text, const struct complaint *c)
 {
     const struct burin_weight *weight = c->weight;
     const char *name = weight->names[b->checkpoint->container];
     const uint64_t wanted[2] = { (uint64_t)weight->n_rows, (uint64_t)weight->n_cols };
 
-    put(text, "  %s ", name ? name : weight->role);
+    burin_put(text, "  %s ", name ? name : weight->role);
     if (c->count > 1)
-        put(text, "and %zu more like it ", c->count - 1);
+        burin_put(text, "and %zu more like it ", c->count - 1);
     switch (c->kind) {
     case FITS:
         break;
     case MISSING:
-        put(text, "missing");
+        burin_put(text, "missing");
         break;
     case UNNAMED:
-        put(text, "has no name in %s files",
-            b->checkpoint->container == BURIN_GGUF ? "GGUF" : "safetensors");
+        burin_put(
+                text, "has no name in %s files",
+                b->checkpoint->container == BURIN_GGUF ? "GGUF" : "safetensors");
         break;
     case SHAPE:
-        put(text, "is ");
+        burin_put(text, "is ");
         put_shape(text, c->tensor->dims, c->tensor->n_dims);
-        put(text, ", wanted is ");
+        burin_put(text, ", wanted is ");
         put_shape(
                 text, weight->n_rows == 1 ? wanted + 1 : wanted,
                 weight->n_rows == 1 ? 1 : 2);
         break;
     case FORMAT:
-        put(text, "is %s, wanted is %s", c->tensor->type->name,
-            burin_format_name(weight->format));
+        burin_put(
+                text, "is %s, wanted is %s", c->tensor->type->name,
+                burin_format_name(weight->format));
         break;
     }
-    put(text, "\n");
+    burin_put(text, "\n");
 }
 
-static void put_unused(const struct binder *b, struct text *text)
+static void put_unused(const struct binder *b, struct burin_put *text)
 {
     const size_t shown = sizeof b->unused / sizeof b->unused[0];
-    put(text, "  not in the model:");
+    burin_put(text, "  not in the model:");
     for (size_t i = 0; i < b->n_unused && i < shown; i++)
-        put(text, "%s %s", i ? "," : "", burin_quote(b->unused[i]->name).text);
+        burin_put(text, "%s %s", i ? "," : "", burin_quote(b->unused[i]->name).text);
     if (b->n_unused > shown)
-        put(text, " and %zu more", b->n_unused - shown);
-    put(text, "\n");
+        burin_put(text, " and %zu more", b->n_unused - shown);
+    burin_put(text, "\n");
 }
 
 static enum burin_status refuse(const struct binder *b, struct burin_error *err)
 {
     char lines_bytes[LINES_TEXT] = { 0 };
     char ending_bytes[ENDING_TEXT] = { 0 };
-    struct text lines = { lines_bytes, sizeof lines_bytes, 0 };
-    struct text ending = { ending_bytes, sizeof ending_bytes, 0 };
+    struct burin_put lines = { lines_bytes, sizeof lines_bytes, 0 };
+    struct burin_put ending = { ending_bytes, sizeof ending_bytes, 0 };
 
     size_t n_more = b->n_more;
     for (size_t i = 0; i < b->n_complaints; i++)
@@ -483,7 +464,7 @@ static enum burin_status refuse(const struct binder *b, struct burin_error *err)
         else
             n_more += b->complaints[i].count;
     if (n_more)
-        put(&lines, "  and %zu more\n", n_more);
+        burin_put(&lines, "  and %zu more\n", n_more);
     if (b->n_unused)
         put_unused(b, &lines);
     put_ending(b, &ending);

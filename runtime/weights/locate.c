@@ -1,11 +1,11 @@
 #include "runtime/weights/locate.h"
 
 #include "runtime/base/arena.h"
+#include "runtime/base/put.h"
 #include "runtime/base/span.h"
 #include "runtime/weights/bind.h"
 
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,6 @@
 #include <unistd.h>
 
 enum { MAX_NAMES = 4096, MAX_PLACES = 8, PLACES_TEXT = 1200, REFUSED_TEXT = 1800 };
-
-struct text {
-    char *bytes;
-    size_t size;
-    size_t used;
-};
 
 struct search {
     const struct burin_model *model;
@@ -31,24 +25,10 @@ struct search {
         ino_t inode;
     } seen[MAX_PLACES]; /* build/weights is often the binary's ../weights */
     size_t n_seen;
-    struct text places;
-    struct text refused;
+    struct burin_put places;
+    struct burin_put refused;
     struct burin_error error; /* of the candidate at hand */
 };
-
-/* What does not fit is left out as a whole. */
-__attribute__((format(printf, 2, 3))) static void put(
-        struct text *text, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const size_t left = text->size - text->used;
-    const int length = vsnprintf(text->bytes + text->used, left, format, args);
-    va_end(args);
-    if (length > 0 && (size_t)length < left)
-        text->used += (size_t)length;
-    text->bytes[text->used] = '\0';
-}
 
 static char *join(struct search *s, const char *folder, const char *name)
 {
@@ -117,9 +97,9 @@ static void put_refused(struct search *s, const char *path)
         reason++;
     const int length = (int)strcspn(reason, "\n");
     if (strncmp(reason, path, strlen(path)) == 0)
-        put(&s->refused, "  %.*s\n", length, reason);
+        burin_put(&s->refused, "  %.*s\n", length, reason);
     else
-        put(&s->refused, "  %s: %.*s\n", path, length, reason);
+        burin_put(&s->refused, "  %s: %.*s\n", path, length, reason);
 }
 
 static void try_path(struct search *s, const char *path)
@@ -193,7 +173,7 @@ static bool is_new(struct search *s, const char *what, const char *folder)
         s->seen[s->n_seen].inode = info.st_ino;
         s->n_seen++;
     }
-    put(&s->places, "  %s: %s%s\n", what, folder, exists ? "" : " (not there)");
+    burin_put(&s->places, "  %s: %s%s\n", what, folder, exists ? "" : " (not there)");
     return exists;
 }
 

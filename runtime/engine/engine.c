@@ -79,6 +79,8 @@ static enum burin_status make_plan(
         .kv_tokens = options->kv_tokens,
         .kv_bytes = options->kv_bytes,
         .granule = (int64_t)engine->cpu.device.granule,
+        .limit = options->memory_limit ? BURIN_LIMIT_BYTES : BURIN_LIMIT_RESERVE_DEFAULT,
+        .limit_bytes = options->memory_limit,
     };
     /* Every sequence that makes tokens has a row of logits in every step. */
     if (request.n_outputs && request.n_outputs < request.n_sequences)
@@ -99,7 +101,7 @@ static enum burin_status make_plan(
     request.tokenizer_bytes = (int64_t)tokenizer;
     request.card.available_bytes = (int64_t)available;
     request.card.total_bytes = (int64_t)total;
-    snprintf(request.card.name, sizeof request.card.name, "cpu");
+    snprintf(request.card.name, sizeof request.card.name, "this machine");
     status = burin_plan_make(&engine->plan, &request, err);
     if (!status)
         status = burin_plan_check(&engine->plan, err);

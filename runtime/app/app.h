@@ -1,0 +1,103 @@
+/* runtime/app/app.h -- What the subcommands share: the model, what the user asked for, and
+ * the way to weights, tokenizer and engine.
+ *
+ * Output   A command's answer goes to stdout and everything else to stderr. A command that
+ *          fails returns a status; app.c prints the message and chooses the exit code.
+ * Memory   app->arena lives as long as the command.
+ * Threads  One; the engine has its own. */
+#ifndef BURIN_APP_APP_H
+#define BURIN_APP_APP_H
+
+#include "runtime/app/settings.h"
+#include "runtime/base/arena.h"
+#include "runtime/base/span.h"
+#include "runtime/base/status.h"
+#include "runtime/burin.h"
+#include "runtime/model.h"
+#include "runtime/plan/plan.h"
+#include "runtime/text/tokenizer.h"
+#include "runtime/weights/checkpoint.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BURIN_VERSION "0.1.0"
+
+struct burin_app {
+    const struct burin_model *model;
+    const char *program; /* as the user called it */
+    enum burin_command command;
+    struct burin_settings settings;
+    struct burin_arena arena;
+};
+
+/* All of a binary: read the command line, run the command, return its exit code. argv is
+ * reordered. */
+int burin_app_main(const struct burin_model *model, int argc, const char **argv);
+
+/* The subcommands, one file each. */
+enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err);
+enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err);
+enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err);
+enum burin_status burin_app_tokenize(struct burin_app *app, struct burin_error *err);
+enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err);
+enum burin_status burin_app_info(struct burin_app *app, struct burin_error *err);
+
+/* ---- open.c ---------------------------------------------------------------------- */
+
+/* Options for an engine as the user asked: weights, target, threads, context, batch, KV
+ * dtype. What a command needs beyond it (outputs, sequences) it sets itself. */
+enum burin_status burin_app_options(
+        const struct burin_app *app,
+        struct burin_options *options,
+        struct burin_error *err);
+
+/* burin_engine_open() with a bar on stderr. */
+enum burin_status burin_app_open(
+        const struct burin_app *app,
+        struct burin_options *options,
+        struct burin_engine **engine,
+        struct burin_error *err);
+
+/* A plan as the engine would make it from the same settings. A tokenizer of 0 bytes is one
+ * that is assumed. */
+enum burin_status burin_app_make_plan(
+        const struct burin_app *app,
+        size_t tokenizer_bytes,
+        struct burin_plan *plan,
+        struct burin_error *err);
+
+/* The weights that would be used, and their tokenizer. */
+struct burin_found {
+    struct burin_checkpoint checkpoint;
+    struct burin_tokenizer *tokenizer; /* NULL where the weights bring none */
+    size_t tokenizer_bytes;
+};
+enum burin_status burin_app_find(
+        struct burin_app *app, struct burin_found *found, struct burin_error *err);
+void burin_found_close(struct burin_found *found);
+
+/* ---- input.c --------------------------------------------------------------------- */
+
+/* Where the user's own text breaks its format it is his mistake, not the weights': say whose
+ * text it is and make BURIN_EFORMAT a BURIN_EUSAGE. Any other status is handed on. */
+enum burin_status burin_app_blame_text(
+        enum burin_status status, const char *whose, struct burin_error *err);
+
+/* All of a file, "-" for stdin, into app->arena, with a NUL behind it. At most 1 GiB. */
+enum burin_status burin_app_read(
+        struct burin_app *app,
+        const char *path,
+        struct burin_span *text,
+        struct burin_error *err);
+
+/* What the user gave as text: -p, -f, the words of the command line, or a pipe. *given is
+ * false where there is none of them. One newline at the end of a file or pipe is no part of
+ * the text. */
+enum burin_status burin_app_prompt(
+        struct burin_app *app,
+        struct burin_span *text,
+        bool *given,
+        struct burin_error *err);
+
+#endif

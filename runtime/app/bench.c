@@ -1,0 +1,328 @@
+#include "runtime/app/app.h"
+#include "runtime/app/bandwidth.h"
+#include "runtime/base/json.h"
+#include "runtime/base/progress.h"
+#include "runtime/base/units.h"
+#include "runtime/device/machine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_REPETITIONS = 1000 };
+
+/* One line of the table. */
+struct row {
+    bool decode; /* tg: tokens made one by one; else pp: a prompt in chunks */
+    int n;
+    int n_threads;
+    double median; /* tokens a second */
+    double deviation;
+    int n_samples;
+    const double *samples;
+    double bytes_a_token; /* read from memory; of decode */
+    double share;         /* of the bandwidth; NaN where it says nothing */
+};
+
+struct bench {
+    struct burin_app *app;
+    struct burin_engine *engine;
+    int32_t *ids; /* of a prompt: as many as the longest */
+    int n_rows;
+    struct row rows[2 * BURIN_MAX_LIST * BURIN_MAX_LIST];
+    int n_bandwidths;
+    struct {
+        int n_threads;
+        double gbs;
+    } bandwidths[BURIN_MAX_LIST];
+    const struct burin_family *family;
+    const struct burin_kv_layout *kv;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarize(struct row *row, double *samples, int n)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        sum += samples[i];
+    for (int i = 0; i < n; i++)
+        squares += (samples[i] - sum / n) * (samples[i] - sum / n);
+    qsort(samples, (size_t)n, sizeof *samples, ascending);
+    row->median = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
+    row->deviation = n > 1 ? sqrt(squares / (n - 1)) : 0;
+    row->samples = samples;
+    row->n_samples = n;
+}
+
+/* ---- What a token reads ------------------------------------------------------------ */
+
+static double packed_bytes(
+        const struct burin_weight *weight, const struct burin_packed *packed)
+{
+    const int64_t tiles = (weight->n_rows + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS;
+    return (double)tiles * (double)packed->tile_bytes;
+}
+
+/* All weights, but of the embedding one row: where the head is tied to it, the head reads it
+ * all the same. Then the keys and values of half the tokens made, the mean over a run. */
+static double bytes_a_token(const struct bench *bench, int n_generated)
+{
+    const struct burin_model *model = bench->app->model;
+    double bytes = (double)bench->family->weights_bytes;
+    bool has_head = false;
+    for (int i = 0; i < model->n_weights; i++)
+        has_head |= strcmp(model->weights[i].role, "head") == 0;
+    for (int i = 0; i < model->n_weights && has_head; i++)
+        if (strcmp(model->weights[i].role, "embed") == 0)
+            bytes -= packed_bytes(&model->weights[i], &bench->family->packed[i]);
+    if (bench->kv)
+        bytes += (double)bench->kv->bytes_per_token * n_generated / 2;
+    return bytes;
+}
+
+/* ---- Timing ------------------------------------------------------------------------ */
+
+static double gbs_of(const struct bench *bench, int n_threads)
+{
+    for (int i = 0; i < bench->n_bandwidths; i++)
+        if (bench->bandwidths[i].n_threads == n_threads)
+            return bench->bandwidths[i].gbs;
+    return NAN;
+}
+
+/* Once: milliseconds. tg begins with one token, so that it runs n steps of one token. */
+static enum burin_status time_once(
+        struct bench *bench, const struct row *row, double *ms, struct burin_error *err)
+{
+    struct burin_request request = {
+        .ids = bench->ids,
+        .n_ids = row->decode ? 1 : row->n,
+        .max_tokens = row->decode ? row->n : 0,
+        .sampling = burin_greedy,
+    };
+    enum burin_status status = burin_submit(bench->engine, &request, err);
+    if (!status)
+        status = burin_engine_run(bench->engine, err);
+    if (!status && request.finish == BURIN_FAILED)
+        status = burin_fail(err, request.error.status, "%s", request.error.message);
+    *ms = request.prefill_ms + request.decode_ms;
+    return status;
+}
+
+static enum burin_status time_row(
+        struct bench *bench, struct row *row, struct burin_error *err)
+{
+    const int n = bench->app->settings.repetitions;
+    double *samples = BURIN_TAKE(&bench->app->arena, (size_t)n, double);
+    if (!samples)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for %d samples", n);
+    char what[64];
+    snprintf(
+            what, sizeof what, "%s%d, %d threads", row->decode ? "tg" : "pp", row->n,
+            row->n_threads);
+    struct burin_progress bar;
+    burin_progress_begin(
+            &bar, stderr, what, BURIN_COUNT_THINGS, bench->app->settings.verbose);
+    double ms = 0;
+    enum burin_status status = time_once(bench, row, &ms, err); /* to warm up */
+    for (int i = 0; i < n && !status; i++) {
+        burin_progress_update(&bar, i, n);
+        status = time_once(bench, row, &ms, err);
+        samples[i] = ms > 0 ? row->n / ms * 1e3 : 0;
+    }
+    burin_progress_end(&bar);
+    if (status)
+        return status;
+    summarize(row, samples, n);
+    row->bytes_a_token = row->decode ? bytes_a_token(bench, row->n) : NAN;
+    row->share = row->median * row->bytes_a_token / 1e9 / gbs_of(bench, row->n_threads);
+    return BURIN_OK;
+}
+
+static enum burin_status add_rows(
+        struct bench *bench,
+        const struct burin_numbers *counts,
+        bool decode,
+        int n_threads,
+        struct burin_error *err)
+{
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < counts->n && !status; i++) {
+        if (counts->values[i] == 0)
+            continue; /* "-n 0": leave this kind out */
+        struct row *row = &bench->rows[bench->n_rows++];
+        *row = (struct row){ .decode = decode,
+                             .n = counts->values[i],
+                             .n_threads = n_threads };
+        status = time_row(bench, row, err);
+    }
+    return status;
+}
+
+static int largest(const struct burin_numbers *numbers)
+{
+    int most = 0;
+    for (int i = 0; i < numbers->n; i++)
+        if (numbers->values[i] > most)
+            most = numbers->values[i];
+    return most;
+}
+
+static enum burin_status bench_with(
+        struct bench *bench, int n_threads, struct burin_error *err)
+{
+    const struct burin_settings *settings = &bench->app->settings;
+    struct burin_options options;
+    enum burin_status status = burin_app_options(bench->app, &options, err);
+    if (status)
+        return status;
+    const int prompt = largest(&settings->bench_prompt);
+    const int made = largest(&settings->bench_generate) + 1;
+    if (!settings->n_ctx)
+        options.n_ctx = prompt > made ? prompt : made;
+    options.n_threads = n_threads;
+    status = burin_app_open(bench->app, &options, &bench->engine, err);
+    if (status)
+        return status;
+    const struct burin_engine_info info = burin_engine_info(bench->engine);
+    bench->family = info.family;
+    bench->kv = info.kv;
+    status = add_rows(bench, &settings->bench_prompt, false, info.n_threads, err);
+    if (!status)
+        status = add_rows(bench, &settings->bench_generate, true, info.n_threads, err);
+    burin_engine_close(bench->engine);
+    return status;
+}
+
+/* ---- What is told ------------------------------------------------------------------ */
+
+static void write_table(const struct bench *bench)
+{
+    const struct burin_model *model = bench->app->model;
+    char name[96], test[32], speed[48];
+    snprintf(
+            name, sizeof name, "%s %s %s", model->architecture, model->variant,
+            model->recipe);
+    printf("| %-30s | %10s | %10s | %-8s | %7s | %8s | %18s | %9s |\n", "model", "size",
+           "params", "backend", "threads", "test", "t/s", "bandwidth");
+    printf("| ------------------------------ | ---------: | ---------: | -------- | "
+           "------: | "
+           "-------: | -----------------: | --------: |\n");
+    for (int i = 0; i < bench->n_rows; i++) {
+        const struct row *row = &bench->rows[i];
+        char share[16] = "";
+        snprintf(test, sizeof test, "%s%d", row->decode ? "tg" : "pp", row->n);
+        snprintf(speed, sizeof speed, "%.2f ± %.2f", row->median, row->deviation);
+        if (!isnan(row->share))
+            snprintf(share, sizeof share, "%.0f %%", 100 * row->share);
+        char params[32];
+        snprintf(params, sizeof params, "%.2f M", (double)model->n_elements / 1e6);
+        printf("| %-30s | %10s | %10s | %-8s | %7d | %8s | %19s | %9s |\n", name,
+               burin_human_bytes((int64_t)bench->family->weights_bytes).text, params,
+               bench->family->name, row->n_threads, test, speed, share);
+    }
+    for (int i = 0; i < bench->n_bandwidths; i++)
+        printf("\nread bandwidth, %d threads: %.1f GB/s", bench->bandwidths[i].n_threads,
+               bench->bandwidths[i].gbs);
+    putchar('\n');
+}
+
+static void write_json_row(const struct row *row, struct burin_json *json)
+{
+    char test[32];
+    snprintf(test, sizeof test, "%s%d", row->decode ? "tg" : "pp", row->n);
+    burin_json_open(json, NULL, '{');
+    burin_json_text(json, "test", test, SIZE_MAX);
+    burin_json_text(json, "phase", row->decode ? "decode" : "prefill", SIZE_MAX);
+    burin_json_integer(json, "tokens", row->n);
+    burin_json_integer(json, "threads", row->n_threads);
+    burin_json_real(json, "tokens_per_second", row->median);
+    burin_json_real(json, "deviation", row->deviation);
+    burin_json_open(json, "samples", '[');
+    for (int i = 0; i < row->n_samples; i++)
+        burin_json_real(json, NULL, row->samples[i]);
+    burin_json_close(json);
+    burin_json_real(json, "bytes_per_token", row->bytes_a_token);
+    burin_json_real(json, "bandwidth_share", row->share);
+    burin_json_close(json);
+}
+
+static void write_json(const struct bench *bench)
+{
+    const struct burin_model *model = bench->app->model;
+    struct burin_json json;
+    burin_json_begin(&json, stdout);
+    burin_json_open(&json, NULL, '{');
+    burin_json_text(&json, "model", model->architecture, SIZE_MAX);
+    burin_json_text(&json, "variant", model->variant, SIZE_MAX);
+    burin_json_text(&json, "quant", model->recipe, SIZE_MAX);
+    burin_json_text(&json, "family", bench->family->name, SIZE_MAX);
+    burin_json_bool(&json, "exact", bench->family->exact);
+    burin_json_integer(&json, "elements", model->n_elements);
+    burin_json_integer(&json, "weights_bytes", (int64_t)bench->family->weights_bytes);
+    burin_json_open(&json, "bandwidth", '[');
+    for (int i = 0; i < bench->n_bandwidths; i++) {
+        burin_json_open(&json, NULL, '{');
+        burin_json_integer(&json, "threads", bench->bandwidths[i].n_threads);
+        burin_json_real(&json, "gbs", bench->bandwidths[i].gbs);
+        burin_json_close(&json);
+    }
+    burin_json_close(&json);
+    burin_json_open(&json, "rows", '[');
+    for (int i = 0; i < bench->n_rows; i++)
+        write_json_row(&bench->rows[i], &json);
+    burin_json_close(&json);
+    burin_json_close(&json);
+}
+
+static enum burin_status make_prompt(struct bench *bench, struct burin_error *err)
+{
+    const int n = largest(&bench->app->settings.bench_prompt) + 1;
+    bench->ids = BURIN_TAKE(&bench->app->arena, (size_t)n, int32_t);
+    if (!bench->ids)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for a prompt of %d tokens", n);
+    uint64_t state = 1; /* the same tokens each time; any will do */
+    for (int i = 0; i < n; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        bench->ids[i] = (int32_t)((state >> 33) % (uint64_t)bench->app->model->n_vocab);
+    }
+    return BURIN_OK;
+}
+
+enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err)
+{
+    const struct burin_settings *settings = &app->settings;
+    if (settings->n_words)
+        return burin_fail(
+                err, BURIN_EUSAGE, "bench takes options only, not '%.40s'",
+                settings->words[0]);
+    if (largest(&settings->bench_prompt) == 0 && largest(&settings->bench_generate) == 0)
+        return burin_fail(err, BURIN_EUSAGE, "-p 0 and -n 0 leave nothing to time");
+
+    static struct bench bench;
+    bench = (struct bench){ .app = app };
+    enum burin_status status = make_prompt(&bench, err);
+    for (int i = 0; i < settings->bench_threads.n && !status; i++) {
+        int n_threads = settings->bench_threads.values[i];
+        if (n_threads <= 0)
+            n_threads = burin_machine_cores();
+        const int at = bench.n_bandwidths++;
+        bench.bandwidths[at].n_threads = n_threads;
+        status = burin_bandwidth(n_threads, &bench.bandwidths[at].gbs, err);
+        if (!status)
+            status = bench_with(&bench, n_threads, err);
+    }
+    if (status)
+        return status;
+    if (settings->json || settings->output_form == BURIN_OUTPUT_JSON)
+        write_json(&bench);
+    else
+        write_table(&bench);
+    return BURIN_OK;
+}

@@ -1,0 +1,182 @@
+#include "runtime/app/app.h"
+#include "runtime/base/json.h"
+#include "runtime/base/units.h"
+#include "runtime/device/machine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZER ", AddressSanitizer"
+#else
+#define SANITIZER ""
+#endif
+
+static const char *const format_names[BURIN_N_FORMATS] = {
+    [BURIN_FORMAT_F32] = "f32",   [BURIN_FORMAT_F16] = "f16",
+    [BURIN_FORMAT_BF16] = "bf16", [BURIN_FORMAT_Q4_0] = "q4_0",
+    [BURIN_FORMAT_Q4_1] = "q4_1", [BURIN_FORMAT_Q8_0] = "q8_0",
+};
+
+struct formats {
+    int n_weights[BURIN_N_FORMATS];
+    int64_t n_elements[BURIN_N_FORMATS];
+};
+
+static struct formats count_formats(const struct burin_model *model)
+{
+    struct formats formats = { { 0 }, { 0 } };
+    for (int i = 0; i < model->n_weights; i++) {
+        const struct burin_weight *weight = &model->weights[i];
+        formats.n_weights[weight->format]++;
+        formats.n_elements[weight->format] += weight->n_rows * weight->n_cols;
+    }
+    return formats;
+}
+
+/* Why a family is or is not the one in use. */
+static const char *reason(
+        const struct burin_app *app,
+        const struct burin_family *family,
+        const struct burin_family *chosen)
+{
+    if (family == chosen)
+        return app->settings.target ? "in use: --target"
+                                    : "in use: the first that runs here";
+    if (!burin_machine_has(family->cpu_feature))
+        return "the processor lacks what it needs";
+    return family->exact ? "with --exact" : "with --target";
+}
+
+static void write_text(
+        const struct burin_app *app,
+        const struct burin_family *chosen,
+        const struct burin_found *found,
+        const struct burin_error *missing)
+{
+    const struct burin_model *model = app->model;
+    const struct formats formats = count_formats(model);
+    printf("%s\n", model->name);
+    printf("  model     %s, variant %s, recipe %s\n", model->architecture, model->variant,
+           model->recipe);
+    printf("  elements  %s in %d weights, %d layers, vocabulary %s, context %s\n",
+           burin_grouped(model->n_elements).text, model->n_weights, model->n_layers,
+           burin_grouped(model->n_vocab).text, burin_grouped(model->n_ctx).text);
+    printf("  sizes    ");
+    for (int i = 0, column = 0; i < model->n_dims; i++) {
+        if (column > 64) {
+            printf("\n           ");
+            column = 0;
+        }
+        column += printf(" %s=%lld", model->dims[i].name, (long long)model->dims[i].value);
+    }
+    printf("\n  formats  ");
+    for (int i = 0; i < BURIN_N_FORMATS; i++)
+        if (formats.n_weights[i])
+            printf(" %s (%d weights, %.1f %%)", format_names[i], formats.n_weights[i],
+                   100.0 * (double)formats.n_elements[i] / (double)model->n_elements);
+    printf("\n  chat      %s\n", model->chat ? "yes" : "no chat format");
+    printf("\n  family    exact  weights     KV        status\n");
+    for (int i = 0; i < model->n_families; i++) {
+        const struct burin_family *family = &model->families[i];
+        char kv[32] = "";
+        for (int k = 0; k < family->n_kv; k++) {
+            const size_t used = strlen(kv);
+            snprintf(
+                    kv + used, sizeof kv - used, "%s%s", k ? " " : "",
+                    burin_dtype_name(family->kv[k].dtype));
+        }
+        printf("  %-9s %-5s  %-10s  %-8s  %s\n", family->name, family->exact ? "yes" : "no",
+               burin_human_bytes((int64_t)family->weights_bytes).text, kv,
+               reason(app, family, chosen));
+    }
+    printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, __VERSION__, SANITIZER);
+    printf("  machine   %d cores\n", burin_machine_cores());
+    if (found)
+        printf("  weights   %s\n", found->checkpoint.path);
+    else
+        printf("  weights   none: %s\n", missing->message);
+}
+
+static void write_json(
+        const struct burin_app *app,
+        const struct burin_family *chosen,
+        const struct burin_found *found,
+        const struct burin_error *missing)
+{
+    const struct burin_model *model = app->model;
+    const struct formats formats = count_formats(model);
+    struct burin_json json;
+    burin_json_begin(&json, stdout);
+    burin_json_open(&json, NULL, '{');
+    burin_json_text(&json, "name", model->name, SIZE_MAX);
+    burin_json_text(&json, "model", model->architecture, SIZE_MAX);
+    burin_json_text(&json, "variant", model->variant, SIZE_MAX);
+    burin_json_text(&json, "quant", model->recipe, SIZE_MAX);
+    burin_json_integer(&json, "elements", model->n_elements);
+    burin_json_open(&json, "dims", '{');
+    for (int i = 0; i < model->n_dims; i++)
+        burin_json_integer(&json, model->dims[i].name, model->dims[i].value);
+    burin_json_close(&json);
+    burin_json_open(&json, "formats", '[');
+    for (int i = 0; i < BURIN_N_FORMATS; i++) {
+        if (!formats.n_weights[i])
+            continue;
+        burin_json_open(&json, NULL, '{');
+        burin_json_text(&json, "format", format_names[i], SIZE_MAX);
+        burin_json_integer(&json, "weights", formats.n_weights[i]);
+        burin_json_integer(&json, "elements", formats.n_elements[i]);
+        burin_json_close(&json);
+    }
+    burin_json_close(&json);
+    burin_json_open(&json, "families", '[');
+    for (int i = 0; i < model->n_families; i++) {
+        const struct burin_family *family = &model->families[i];
+        burin_json_open(&json, NULL, '{');
+        burin_json_text(&json, "family", family->name, SIZE_MAX);
+        burin_json_bool(&json, "exact", family->exact);
+        burin_json_integer(&json, "weights_bytes", (int64_t)family->weights_bytes);
+        burin_json_open(&json, "kv", '[');
+        for (int k = 0; k < family->n_kv; k++)
+            burin_json_text(&json, NULL, burin_dtype_name(family->kv[k].dtype), SIZE_MAX);
+        burin_json_close(&json);
+        burin_json_bool(&json, "runs_here", burin_machine_has(family->cpu_feature));
+        burin_json_bool(&json, "in_use", family == chosen);
+        burin_json_text(&json, "why", reason(app, family, chosen), SIZE_MAX);
+        burin_json_close(&json);
+    }
+    burin_json_close(&json);
+    burin_json_bool(&json, "chat", model->chat != NULL);
+    burin_json_open(&json, "build", '{');
+    burin_json_text(&json, "version", BURIN_VERSION, SIZE_MAX);
+    burin_json_text(&json, "compiler", __VERSION__, SIZE_MAX);
+    burin_json_close(&json);
+    burin_json_integer(&json, "cores", burin_machine_cores());
+    burin_json_text(&json, "weights", found ? found->checkpoint.path : NULL, SIZE_MAX);
+    burin_json_text(&json, "weights_missing", found ? NULL : missing->message, SIZE_MAX);
+    burin_json_close(&json);
+}
+
+enum burin_status burin_app_info(struct burin_app *app, struct burin_error *err)
+{
+    if (app->settings.n_words)
+        return burin_fail(
+                err, BURIN_EUSAGE, "info takes options only, not '%.40s'",
+                app->settings.words[0]);
+    const struct burin_family *chosen = NULL;
+    enum burin_status status = burin_machine_family(
+            app->model, app->settings.target, app->settings.exact, &chosen, err);
+    if (status && (app->settings.target || app->settings.exact))
+        return status;
+
+    static struct burin_error missing;
+    struct burin_found found;
+    const bool have = !burin_app_find(app, &found, &missing);
+    if (app->settings.json)
+        write_json(app, chosen, have ? &found : NULL, &missing);
+    else
+        write_text(app, chosen, have ? &found : NULL, &missing);
+    if (have)
+        burin_found_close(&found);
+    return BURIN_OK;
+}

@@ -73,7 +73,7 @@ return op.define "attention" {
     local scale = node.attrs.scale or 1 / math.sqrt(s.d)
     local block = {
       template = "cpu/attention_block_" .. family.cpu .. ".c",
-      name = "attend_block_" .. tail,
+      name = "attend_" .. tail,
       params = { d = s.d, group = s.group, kv = node.kv_dtype },
     }
     return {

@@ -112,8 +112,8 @@ static inline int64_t burin_cost_share(int64_t total, int thread, int n_threads)
     return total / n_threads * thread + total % n_threads * thread / n_threads;
 }
 
-static inline struct burin_walk
-burin_walk_begin(const struct burin_team *t, const struct burin_attention *a)
+static inline struct burin_walk burin_walk_begin(
+        const struct burin_team *t, const struct burin_attention *a)
 {
     const int64_t head_cost = burin_head_cost(a);
     const int64_t total = head_cost * a->n_kv_heads;
@@ -210,8 +210,12 @@ struct burin_partial {
     float *sum; /* (rows): sum of 2^(score - max) */
 };
 
-static inline struct burin_partial burin_partial_at(float *slot, int n_rows, int d)
+/* The partial `offset` floats from the begin of a thread's scratch. */
+static inline struct burin_partial burin_partial_at(
+        uint8_t *scratch, int offset, int n_rows, int d)
 {
+    float *slot = (float *)(void *)scratch + offset;
+
     return (struct burin_partial){
         .acc = slot,
         .max = slot + n_rows * d,
@@ -231,10 +235,7 @@ static inline void burin_partial_clear(struct burin_partial p, int n_rows, int d
 
 /* total = total and part together. */
 static inline void burin_partial_merge(
-        struct burin_partial total,
-        struct burin_partial part,
-        int n_rows,
-        int d)
+        struct burin_partial total, struct burin_partial part, int n_rows, int d)
 {
     for (int row = 0; row < n_rows; row++) {
         const float max = fmaxf(total.max[row], part.max[row]);

@@ -23,15 +23,16 @@
 
 static inline float burin_exp2(float x)
 {
-    const float shift = 12582912.0f;               /* 1.5 * 2^23: adding it rounds to integers */
-    const float in = x < -126.0f ? -126.0f : x;    /* NaN stays */
+    const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to integers */
+    const float in = x < -126.0f ? -126.0f : x; /* NaN stays */
     const float shifted = in + shift;
     const float f = in - (shifted - shift);
     uint32_t bits;
     float power;
 
     memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) + (127u << 23); /* the integer's low bits are the last of `shifted` */
+    bits = (bits << 23) +
+           (127u << 23); /* the integer's low bits are the last of `shifted` */
     memcpy(&power, &bits, sizeof power);
 
     float y = BURIN_EXP2_C6;
@@ -49,7 +50,8 @@ static inline __m512 burin_exp2_x16(__m512 x)
 {
     /* The second operand is what max gives for NaN: x, so that NaN stays. */
     const __m512 in = _mm512_max_ps(_mm512_set1_ps(-160.0f), x);
-    const __m512 n = _mm512_roundscale_ps(in, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m512 n =
+            _mm512_roundscale_ps(in, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     const __m512 f = _mm512_sub_ps(in, n);
 
     __m512 y = _mm512_set1_ps(BURIN_EXP2_C6);

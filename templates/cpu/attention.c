@@ -66,8 +66,7 @@ static void ${name}(
         .group = GROUP,
         .tile_rows = ${tile_rows},
     };
-    float *slots = (float *)(void *)scratch;
-    float *queries = slots + BURIN_N_SLOTS * SLOT;
+    float *queries = (float *)(void *)scratch + BURIN_N_SLOTS * SLOT;
     struct burin_walk walk = burin_walk_begin(t, &a);
     struct burin_piece piece, open = { .end = 0 }; /* open: its last parts are others' */
     struct burin_partial total = { 0 };
@@ -78,27 +77,29 @@ static void ${name}(
         const int n_rows = tile->n_rows * GROUP;
 
         for (int r = 0; r < n_rows; r++) {
-            const float *from = q + (size_t)(tile->row + r / GROUP) * (size_t)q_stride +
-                                (piece.head * GROUP + r % GROUP) * D_HEAD;
+            const size_t row = (size_t)(tile->row + r / GROUP);
+            const int head = piece.head * GROUP + r % GROUP;
+            const float *from = q + row * (size_t)q_stride + head * D_HEAD;
             for (int i = 0; i < D_HEAD; i++)
                 queries[r * D_HEAD + i] = from[i] * ${f32(scale)};
         }
 
-        total = burin_partial_at(slots, n_rows, D_HEAD);
+        total = burin_partial_at(scratch, BURIN_SLOT_TOTAL * SLOT, n_rows, D_HEAD);
         for (int part = piece.first; part < piece.end; part++) {
             const int slot = part == 0          ? BURIN_SLOT_TOTAL
                              : piece.first == 0 ? BURIN_SLOT_WORK
                                                 : BURIN_SLOT_PARTS + part - piece.first;
             const struct burin_partial p =
-                    burin_partial_at(slots + slot * SLOT, n_rows, D_HEAD);
+                    burin_partial_at(scratch, slot * SLOT, n_rows, D_HEAD);
             const int end = burin_part_begin(tile, part + 1);
 
             burin_partial_clear(p, n_rows, D_HEAD);
             for (int block = burin_part_begin(tile, part); block < end; block++) {
-                const uint8_t *keys = pages + (size_t)table[block] * ${page_bytes} +
-                                      (size_t)piece.head * HEAD_BYTES;
+                const uint8_t *page = pages + (size_t)table[block] * ${page_bytes};
+                const uint8_t *keys = page + (size_t)piece.head * HEAD_BYTES;
+                const uint8_t *values = keys + HEAD_BYTES / 2;
                 const int visible = tile->position - block * BURIN_BLOCK + 1;
-                ${block}(p, queries, keys, keys + HEAD_BYTES / 2, n_rows, visible);
+                ${block}(p, queries, keys, values, n_rows, visible);
             }
             if (slot == BURIN_SLOT_WORK)
                 burin_partial_merge(total, p, n_rows, D_HEAD);
@@ -118,9 +119,10 @@ static void ${name}(
         const int before = thread;
         thread = burin_part_thread(&walk, &open, part, thread, t->n_threads);
         slot = thread == before ? slot + 1 : BURIN_SLOT_PARTS;
-        float *theirs = (float *)(void *)(scratch + (size_t)(thread - t->thread) * scratch_stride);
-        burin_partial_merge(
-                total, burin_partial_at(theirs + slot * SLOT, n_rows, D_HEAD), n_rows, D_HEAD);
+        uint8_t *theirs = scratch + (size_t)(thread - t->thread) * scratch_stride;
+        const struct burin_partial p =
+                burin_partial_at(theirs, slot * SLOT, n_rows, D_HEAD);
+        burin_partial_merge(total, p, n_rows, D_HEAD);
     }
     ${name}_store(y, &open.tile, open.head, total);
 }

@@ -6,7 +6,7 @@
  * in order, so the bits of a row do not depend on the rows beside it. */
 
 /* score[r][c] = q[r] . keys 16 c ... 16 c + 15.   24 accumulators, the queries from memory */
-static inline __attribute__((always_inline)) void ${name}_scores(
+static inline __attribute__((always_inline)) void ${name}_qk(
         __m512 (*score)[4],
         const float *restrict q, /* (n_rows, ${d}) */
         const ${element} *restrict keys,
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void ${name}_scores(
 
 /* acc = acc * scale + weight . values, in up to 64 columns. Row r sees seen[r] keys; what
  * lies behind is not touched, or a stranger's NaN would get in. */
-static inline __attribute__((always_inline)) void ${name}_values(
+static inline __attribute__((always_inline)) void ${name}_pv(
         float *restrict acc, /* (n_rows, ${d}), from the first of the columns on */
         const float (*restrict weight)[64],
         const float *restrict scale,
@@ -112,8 +112,8 @@ static inline __attribute__((always_inline)) void ${name}_values(
 static inline __attribute__((always_inline)) void ${name}_rows(
         const struct burin_partial p,
         const float *restrict q,
-        const ${element} *restrict keys,
-        const ${element} *restrict values,
+        const ${element} *restrict k,
+        const ${element} *restrict v,
         int first,
         int visible,
         const int n_rows)
@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) void ${name}_rows(
     float max[16], scale[16];
     int seen[6];
 
-    ${name}_scores(score, q + first * ${d}, keys, n_rows);
+    ${name}_qk(score, q + first * ${d}, k, n_rows);
 #pragma GCC unroll 6
     for (int r = 0; r < n_rows; r++) {
         const int limit = visible + (first + r) / ${group};
@@ -149,8 +149,8 @@ static inline __attribute__((always_inline)) void ${name}_rows(
     for (int r = 0; r < n_rows; r++) {
 #pragma GCC unroll 4
         for (int c = 0; c < 4; c++) {
-            score[r][c] = burin_exp2_x16(
-                    _mm512_sub_ps(score[r][c], _mm512_set1_ps(max[r])));
+            const __m512 x = _mm512_sub_ps(score[r][c], _mm512_set1_ps(max[r]));
+            score[r][c] = burin_exp2_x16(x);
             _mm512_storeu_ps(weight[r] + c * 16, score[r][c]);
         }
         const float sum = _mm512_reduce_add_ps(_mm512_add_ps(
@@ -162,10 +162,10 @@ static inline __attribute__((always_inline)) void ${name}_rows(
     float *acc = p.acc + first * ${d};
 % for at = 0, whole - 1, 64 do
 % local n = math.min(4, (whole - at) // 16)
-    ${name}_values(acc + ${at}, weight, scale, values + ${at}, seen, n_rows, ${n}, 0xffff);
+    ${name}_pv(acc + ${at}, weight, scale, v + ${at}, seen, n_rows, ${n}, 0xffff);
 % end
 % if whole < d then
-    ${name}_values(acc + ${whole}, weight, scale, values + ${whole}, seen, n_rows, 1, 0xff);
+    ${name}_pv(acc + ${whole}, weight, scale, v + ${whole}, seen, n_rows, 1, 0xff);
 % end
 }
 

@@ -10,7 +10,7 @@ static void ${name}(
 {
     static const float inv_freq[${half}] = {
 % for i = 1, half do
-        ${f32(inv_freq[i])},
+        ${f32(inv_freq[i])}, /* ${i - 1} */
 % end
     };
     const struct burin_share rows = burin_share(t, n_rows);

@@ -34,12 +34,12 @@ struct check_world {
     const struct check_config *c;
     int n_sequences;
     int length[MAX_CHECK_SEQUENCES];
-    size_t row_bytes;                 /* of y */
-    float *q[MAX_CHECK_SEQUENCES];    /* (length, n_heads * d) */
-    float *k[MAX_CHECK_SEQUENCES];    /* (length, n_kv_heads * d) */
+    size_t row_bytes;              /* of y */
+    float *q[MAX_CHECK_SEQUENCES]; /* (length, n_heads * d) */
+    float *k[MAX_CHECK_SEQUENCES]; /* (length, n_kv_heads * d) */
     float *v[MAX_CHECK_SEQUENCES];
-    uint8_t *y[MAX_CHECK_SEQUENCES];  /* rows of the first way of cutting */
-    bool done;                        /* y is there */
+    uint8_t *y[MAX_CHECK_SEQUENCES]; /* rows of the first way of cutting */
+    bool done;                       /* y is there */
 };
 
 static inline size_t check_row_bytes(const struct check_config *c)
@@ -51,9 +51,14 @@ static inline size_t check_row_bytes(const struct check_config *c)
 }
 
 static inline void check_world_begin(
-        struct check_world *w, const struct check_config *c, int n_sequences, const int *lengths)
+        struct check_world *w,
+        const struct check_config *c,
+        int n_sequences,
+        const int *lengths)
 {
-    *w = (struct check_world){ .c = c, .n_sequences = n_sequences, .row_bytes = check_row_bytes(c) };
+    *w = (struct check_world){ .c = c,
+                               .n_sequences = n_sequences,
+                               .row_bytes = check_row_bytes(c) };
     for (int s = 0; s < n_sequences; s++) {
         const size_t n = (size_t)lengths[s], d = (size_t)c->d;
         w->length[s] = lengths[s];
@@ -108,7 +113,8 @@ static inline void check_run(struct check_world *w, const struct check_cut *cut)
     uint8_t *y = obtain((size_t)total * w->row_bytes);
     const size_t scratch_bytes = (c->scratch_bytes + 63) / 64 * 64 + 64;
     uint8_t *scratch = obtain(scratch_bytes * (size_t)cut->n_threads);
-    int32_t *ints = obtain((size_t)(2 * total + 64 + w->n_sequences * max_pages) * sizeof *ints);
+    int32_t *ints =
+            obtain((size_t)(2 * total + 64 + w->n_sequences * max_pages) * sizeof *ints);
     struct check_step step = {
         .config = c,
         .y = y,
@@ -133,7 +139,9 @@ static inline void check_run(struct check_world *w, const struct check_cut *cut)
         for (int i = 0; i < w->n_sequences; i++) {
             const int s = cut->reversed ? w->n_sequences - 1 - i : i;
             const int rest = w->length[s] - at[s];
-            const int n = round < cut->start[s] ? 0 : rest < cut->chunk[s] ? rest : cut->chunk[s];
+            const int n = round < cut->start[s]  ? 0
+                          : rest < cut->chunk[s] ? rest
+                                                 : cut->chunk[s];
             if (n == 0)
                 continue;
             step.sequence_begin[step.n_sequences] = step.n_tokens;
@@ -150,7 +158,8 @@ static inline void check_run(struct check_world *w, const struct check_cut *cut)
                 step.positions[step.n_tokens] = at[s] + j;
                 step.sequence_of[step.n_tokens] = step.n_sequences;
                 memcpy(row, w->q[s] + from * (size_t)q_width, (size_t)q_width * 4);
-                memcpy(row + q_width, w->k[s] + from * (size_t)kv_width, (size_t)kv_width * 4);
+                memcpy(row + q_width, w->k[s] + from * (size_t)kv_width,
+                       (size_t)kv_width * 4);
                 memcpy(row + q_width + kv_width, w->v[s] + from * (size_t)kv_width,
                        (size_t)kv_width * 4);
             }
@@ -166,14 +175,17 @@ static inline void check_run(struct check_world *w, const struct check_cut *cut)
         for (int i = 0; i < w->n_sequences; i++) {
             const int s = cut->reversed ? w->n_sequences - 1 - i : i;
             const int rest = w->length[s] - at[s];
-            const int n = round < cut->start[s] ? 0 : rest < cut->chunk[s] ? rest : cut->chunk[s];
+            const int n = round < cut->start[s]  ? 0
+                          : rest < cut->chunk[s] ? rest
+                                                 : cut->chunk[s];
             for (int j = 0; j < n; j++, row++) {
                 uint8_t *kept = w->y[s] + (size_t)(at[s] + j) * w->row_bytes;
                 const uint8_t *found = y + (size_t)row * w->row_bytes;
                 if (!w->done)
                     memcpy(kept, found, w->row_bytes);
                 else if (memcmp(kept, found, w->row_bytes) != 0) {
-                    printf("%s: other bits at position %d of sequence %d, chunk %d, %d threads\n",
+                    printf("%s: other bits at position %d of sequence %d, chunk %d, %d "
+                           "threads\n",
                            c->name, at[s] + j, s, cut->chunk[s], cut->n_threads);
                     exit(1);
                 }
@@ -207,8 +219,10 @@ static inline double check_error(const struct check_world *w, int every)
                 for (int j = 0; j <= p; j++) {
                     const float *k = w->k[s] + j * kv_width + head / group * d;
                     for (int i = 0; i < d; i++)
-                        score[j] += (double)q[i] *
-                                    (c->kv_f32 ? k[i] : burin_f32_of_bf16(burin_bf16_of_f32(k[i])));
+                        score[j] +=
+                                (double)q[i] *
+                                (c->kv_f32 ? k[i]
+                                           : burin_f32_of_bf16(burin_bf16_of_f32(k[i])));
                     score[j] /= sqrt(d);
                     most = score[j] > most ? score[j] : most;
                 }
@@ -220,8 +234,9 @@ static inline double check_error(const struct check_world *w, int every)
                     double expected = 0.0, found;
                     for (int j = 0; j <= p; j++) {
                         const float v = w->v[s][j * kv_width + head / group * d + i];
-                        expected += score[j] *
-                                    (c->kv_f32 ? v : burin_f32_of_bf16(burin_bf16_of_f32(v)));
+                        expected +=
+                                score[j] *
+                                (c->kv_f32 ? v : burin_f32_of_bf16(burin_bf16_of_f32(v)));
                     }
                     expected /= sum;
                     if (c->out == OUT_F32)
@@ -229,7 +244,8 @@ static inline double check_error(const struct check_world *w, int every)
                     else if (c->out == OUT_BF16)
                         found = burin_f32_of_bf16(((uint16_t *)(void *)row)[column]);
                     else
-                        found = burin_q8_scales(row, q_width)[column / 32] * ((int8_t *)row)[column];
+                        found = burin_q8_scales(row, q_width)[column / 32] *
+                                ((int8_t *)row)[column];
                     const double error = fabs(found - expected);
                     if (!(error <= worst))
                         worst = error;

@@ -78,8 +78,8 @@ Source.__index = Source
 
 function harness.source(family)
   local self = setmetatable({ text = {}, seen = {} }, Source)
-  self:write '#include "tests/ops/prelude.h"\n'
   if family.cpu == "avx512" then self:write '#include "runtime/cpu/avx512.h"\n' end
+  self:write '#include "tests/ops/prelude.h"\n'
   return self
 end
 

@@ -95,12 +95,12 @@ static inline double now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-#define CHECK(condition)                                                                 \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                       \
-            exit(1);                                                                     \
-        }                                                                                \
+#define CHECK(condition)                                                                   \
+    do {                                                                                   \
+        if (!(condition)) {                                                                \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                         \
+            exit(1);                                                                       \
+        }                                                                                  \
     } while (0)
 
 #endif

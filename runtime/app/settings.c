@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,7 +315,7 @@ static enum burin_status read_number(
     char *end;
     *number = strtod(text, &end);
     const bool plain = text[strspn(text, "+-.0123456789eE")] == '\0'; /* no hex, inf, nan */
-    if (end == text || *end || !plain || (whole && (*number != (double)(int64_t)*number)))
+    if (end == text || *end || !plain || (whole && *number != trunc(*number)))
         return burin_fail(
                 err, BURIN_EUSAGE, "%s takes a %snumber, not '%.60s'", from->name,
                 whole ? "whole " : "", text);

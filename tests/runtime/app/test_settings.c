@@ -1,0 +1,221 @@
+#include "runtime/app/settings.h"
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORDS = 24 };
+
+static struct burin_error err;
+
+/* Settings of a command line, its words separated by single spaces. */
+static enum burin_status read_line(
+        struct burin_settings *settings, enum burin_command command, const char *line)
+{
+    static char copy[512];
+    static const char *argv[MAX_WORDS];
+    int argc = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    return burin_settings_read(settings, command, argc, argv, &err);
+}
+
+static struct burin_settings settings_of(enum burin_command command, const char *line)
+{
+    struct burin_settings settings;
+    if (read_line(&settings, command, line))
+        fail_msg("%s: %s", line, err.message);
+    return settings;
+}
+
+static void assert_refused(enum burin_command command, const char *line, const char *says)
+{
+    struct burin_settings settings;
+    assert_int_equal(read_line(&settings, command, line), BURIN_EUSAGE);
+    if (!strstr(err.message, says))
+        fail_msg("%s: expected \"%s\" in \"%s\"", line, says, err.message);
+}
+
+SPEC(without_options_everything_is_the_default)
+{
+    const struct burin_settings settings = settings_of(BURIN_RUN, "");
+
+    assert_int_equal(settings.n_threads, -1);
+    assert_int_equal(settings.n_predict, -1);
+    assert_int_equal(settings.n_ctx, 0);
+    assert_int_equal(settings.n_batch, 2048);
+    assert_true(settings.temperature == 0.0f);
+    assert_true(settings.top_p == 1.0f);
+    assert_int_equal(settings.seed, -1);
+    assert_null(settings.weights);
+}
+
+SPEC(a_value_stands_behind_its_option_or_an_equals_sign)
+{
+    assert_int_equal(settings_of(BURIN_RUN, "-n 7").n_predict, 7);
+    assert_int_equal(settings_of(BURIN_RUN, "--predict=7").n_predict, 7);
+    assert_int_equal(settings_of(BURIN_RUN, "-n -1").n_predict, -1);
+    assert_string_equal(settings_of(BURIN_RUN, "--prompt=").prompt, "");
+}
+
+SPEC(spellings_of_other_engines_are_accepted_silently)
+{
+    assert_int_equal(settings_of(BURIN_RUN, "--max-tokens 9").n_predict, 9);
+    assert_int_equal(settings_of(BURIN_PLAN, "--max-model-len 512").n_ctx, 512);
+    assert_int_equal(settings_of(BURIN_PLAN, "--max-num-seqs 3").n_sequences, 3);
+    assert_string_equal(settings_of(BURIN_EVAL, "-ctk f32").kv_dtype, "f32");
+    const struct burin_settings settings = settings_of(BURIN_RUN, "-ngl 99 --mmproj x");
+    assert_int_equal(settings.notes.n, 2);
+}
+
+SPEC(what_is_no_option_is_a_word_and_two_dashes_end_the_options)
+{
+    const struct burin_settings settings =
+            settings_of(BURIN_RUN, "why -n 3 is - -- -n sky");
+
+    assert_int_equal(settings.n_predict, 3);
+    assert_int_equal(settings.n_words, 5);
+    assert_string_equal(settings.words[0], "why");
+    assert_string_equal(settings.words[2], "-");
+    assert_string_equal(settings.words[3], "-n");
+    assert_string_equal(settings.words[4], "sky");
+}
+
+SPEC(the_command_line_wins_over_the_environment_and_it_over_the_default)
+{
+    setenv("BURIN_CTX_SIZE", "640", 1);
+    setenv("BURIN_EXACT", "yes", 1);
+    setenv("BURIN_STOP", "x", 1);
+    assert_int_equal(settings_of(BURIN_RUN, "").n_ctx, 640);
+    assert_true(settings_of(BURIN_RUN, "").exact);
+    assert_int_equal(settings_of(BURIN_RUN, "-c 64").n_ctx, 64);
+    assert_false(settings_of(BURIN_RUN, "--exact=0").exact);
+    const struct burin_settings settings = settings_of(BURIN_RUN, "--stop a --stop b");
+    assert_int_equal(settings.stop.n, 2);
+    assert_string_equal(settings.stop.values[0], "a");
+
+    setenv("BURIN_CTX_SIZE", "many", 1);
+    assert_refused(BURIN_RUN, "", "BURIN_CTX_SIZE takes a whole number, not 'many'");
+    unsetenv("BURIN_CTX_SIZE");
+    unsetenv("BURIN_EXACT");
+    unsetenv("BURIN_STOP");
+}
+
+SPEC(a_context_of_zero_is_the_model_s_own)
+{
+    assert_int_equal(settings_of(BURIN_RUN, "-c 0").n_ctx, -1);
+    assert_int_equal(settings_of(BURIN_RUN, "-c -1").n_ctx, -1);
+}
+
+SPEC(an_unknown_option_is_told_what_is_near)
+{
+    assert_refused(BURIN_RUN, "--tempp 1", "unknown option --tempp; --temp is near");
+    assert_refused(BURIN_RUN, "--thread=2", "unknown option --thread; --threads is near");
+    assert_refused(BURIN_PLAN, "--contxt 9", "--ctx is near");
+    assert_refused(BURIN_RUN, "--frobnicate", "unknown option --frobnicate");
+}
+
+SPEC(an_option_of_another_command_is_told_whose_it_is)
+{
+    assert_refused(
+            BURIN_EVAL, "--temp 1", "--temp is an option of `run`, `eval` has no use");
+    assert_refused(BURIN_RUN, "--window 5", "--window is an option of `eval`");
+}
+
+SPEC(numbers_are_whole_where_they_count_and_within_their_range)
+{
+    assert_refused(BURIN_RUN, "-n 1.5", "-n takes a whole number, not '1.5'");
+    assert_refused(BURIN_RUN, "-n 0x10", "-n takes a whole number, not '0x10'");
+    assert_refused(BURIN_RUN, "-n 1e99", "not 1e99");
+    assert_refused(BURIN_RUN, "-n -2", "-n is at least -1, not -2");
+    assert_refused(BURIN_RUN, "--top-p 1.01", "--top-p goes from 0 to 1, not 1.01");
+    assert_refused(BURIN_RUN, "--temp nan", "--temp takes a number, not 'nan'");
+    assert_refused(BURIN_RUN, "--temp ten", "--temp takes a number, not 'ten'");
+    assert_refused(BURIN_RUN, "-t 2000", "-t goes from -1 to 1024, not 2000");
+    assert_refused(BURIN_BENCH, "-o yaml", "-o is one of md|json, not 'yaml'");
+    assert_refused(BURIN_PLAN, "--vram-limit 3bananas", "--vram-limit: 'bananas'");
+    assert_int_equal(
+            settings_of(BURIN_RUN, "--seed 9007199254740991").seed, 9007199254740991);
+}
+
+SPEC(an_option_without_its_value_says_what_it_needs)
+{
+    assert_refused(BURIN_RUN, "-m", "-m needs PATH behind it");
+    assert_refused(
+            BURIN_RUN, "-m --json", "-m needs PATH behind it, found the option --json");
+}
+
+SPEC(bench_takes_lists)
+{
+    const struct burin_settings settings = settings_of(BURIN_BENCH, "-p 7,11 -t 1,2,-1");
+
+    assert_int_equal(settings.bench_prompt.n, 2);
+    assert_int_equal(settings.bench_prompt.values[1], 11);
+    assert_int_equal(settings.bench_threads.n, 3);
+    assert_int_equal(settings.bench_generate.values[0], 128);
+    assert_refused(BURIN_BENCH, "-p 7,", "-p takes a whole number, not ''");
+    assert_refused(
+            BURIN_BENCH, "-p 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "at most 16 numbers");
+}
+
+SPEC(sizes_are_read_with_their_units)
+{
+    assert_int_equal(
+            settings_of(BURIN_PLAN, "--vram-limit 512MiB").vram_limit.bytes, 512 << 20);
+    assert_int_equal(settings_of(BURIN_PLAN, "--kv-bytes 1.5k").kv_bytes.bytes, 1536);
+}
+
+SPEC(fewer_than_60_options_each_with_a_line_of_help_that_fits_a_screen)
+{
+    const char *names, *help, *value;
+    unsigned commands;
+    int n = 0;
+    for (; burin_settings_row(n, &names, &commands, &help, &value); n++) {
+        assert_true(commands != 0 && commands < 1u << BURIN_N_COMMANDS);
+        assert_true(strlen(help) > 0);
+    }
+    assert_in_range(n, 20, 59);
+
+    for (int command = 0; command < BURIN_N_COMMANDS; command++) {
+        char text[8192] = "";
+        FILE *out = fmemopen(text, sizeof text, "w");
+        burin_settings_help((enum burin_command)command, out);
+        fclose(out);
+        int n_lines = 0;
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n_lines++)
+            if (strlen(line) > 92)
+                fail_msg("%s: %s", burin_command_names[command], line);
+        assert_in_range(n_lines, 5, 40);
+    }
+}
+
+SPEC(no_spelling_means_two_things_in_one_command)
+{
+    for (int command = 0; command < BURIN_N_COMMANDS; command++) {
+        char seen[4096] = " ";
+        const char *names, *help, *value;
+        unsigned commands;
+        for (int i = 0; burin_settings_row(i, &names, &commands, &help, &value); i++) {
+            if (!(commands & (1u << command)))
+                continue;
+            char copy[256];
+            snprintf(copy, sizeof copy, "%s", names);
+            for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+                char padded[64];
+                snprintf(padded, sizeof padded, " %s ", word);
+                if (strstr(seen, padded))
+                    fail_msg("%s twice in %s", word, burin_command_names[command]);
+                strcat(seen, word);
+                strcat(seen, " ");
+            }
+        }
+    }
+}
+
+SPEC(edits_from_one_word_to_another)
+{
+    assert_int_equal(burin_edit_distance("", ""), 0);
+    assert_int_equal(burin_edit_distance("kitten", "sitting"), 3);
+    assert_int_equal(burin_edit_distance("", "abc"), 3);
+}

@@ -191,6 +191,15 @@ def tiny(arguments):
 
 # ---- Perplexity ---------------------------------------------------------------------------
 
+def encode(tokenizer, text):
+    """Ids, and the byte where each one's text ends."""
+    encoding = tokenizer.encode(text, add_special_tokens=False)
+    bytes_before = [0]
+    for character in text:
+        bytes_before.append(bytes_before[-1] + len(character.encode()))
+    return encoding.ids, [bytes_before[end] for _, end in encoding.offsets]
+
+
 def perplexity(arguments):
     """Tokenize the whole text once; windows of 512 tokens, one after the other, each run
     alone from position 0; score every token but the first of its window."""
@@ -199,7 +208,7 @@ def perplexity(arguments):
     for name, path in TEXTS.items():
         raw = Path(path).read_bytes()
         raw = gzip.decompress(raw) if path.endswith(".gz") else raw
-        ids = tokenizer.encode(raw.decode(), add_special_tokens=False).ids
+        ids, ends = encode(tokenizer, raw.decode())
         nll = []
         for begin in range(0, len(ids) - 1, WINDOW):
             window = ids[begin:begin + WINDOW]
@@ -218,6 +227,7 @@ def perplexity(arguments):
             "window": WINDOW, "n_windows": whole, "n_scored": whole * (WINDOW - 1),
             "perplexity": math.exp(sum(nll[:whole]) / (whole * (WINDOW - 1))),
             "nll": [round(x, 5) for x in nll],
+            "window_ends": ends[WINDOW - 1::WINDOW],  # in bytes
         })
         print(f"{name}: perplexity {texts[-1]['perplexity']:.4f}", file=sys.stderr)
     write_json(GOLDEN / "smollm2-135m" / "perplexity.json", {

@@ -1,5 +1,6 @@
 #include "runtime/app/app.h"
 #include "runtime/base/json.h"
+#include "runtime/base/progress.h"
 #include "runtime/text/unicode.h"
 
 #include <stdio.h>
@@ -15,13 +16,15 @@ static void write_json(
         const struct burin_tokenizer *tokenizer,
         struct burin_span text,
         const int32_t *ids,
-        size_t n_ids)
+        size_t n_ids,
+        double encode_ms)
 {
     struct burin_json json;
     burin_json_begin(&json, stdout);
     burin_json_open(&json, NULL, '{');
     burin_json_integer(&json, "text_bytes", (int64_t)text.length);
     burin_json_integer(&json, "n_tokens", (int64_t)n_ids);
+    burin_json_real(&json, "encode_ms", encode_ms); /* without loading */
     burin_json_open(&json, "tokens", '[');
     for (size_t i = 0; i < n_ids; i++) {
         const struct burin_span piece = burin_token_bytes(tokenizer, ids[i]);
@@ -109,12 +112,14 @@ enum burin_status burin_app_tokenize(struct burin_app *app, struct burin_error *
     size_t n_ids = 0;
     const enum burin_specials specials =
             app->settings.parse_special ? BURIN_SPECIALS : BURIN_PLAIN;
+    const double began_ms = burin_now_ms();
     status = burin_encode(found.tokenizer, text, specials, &app->arena, &ids, &n_ids, err);
+    const double encode_ms = burin_now_ms() - began_ms;
     status = burin_app_blame_text(status, "the text", err);
     if (status)
         goto out;
     if (app->settings.json)
-        write_json(found.tokenizer, text, ids, n_ids);
+        write_json(found.tokenizer, text, ids, n_ids, encode_ms);
     else
         write_lines(found.tokenizer, ids, n_ids, app->settings.ids_only);
 out:

@@ -47,6 +47,22 @@ static void write_ending(const struct burin_talk *talk)
             talk->app->model->n_ctx);
 }
 
+/* What the plan said and what the device gave. */
+static void write_owners(const struct burin_engine *engine, struct burin_json *json)
+{
+    const struct burin_owner *owners;
+    const int n_owners = burin_engine_owners(engine, &owners);
+    burin_json_open(json, "owners", '[');
+    for (int i = 0; i < n_owners; i++) {
+        burin_json_open(json, NULL, '{');
+        burin_json_text(json, "owner", owners[i].name, SIZE_MAX);
+        burin_json_integer(json, "planned", (int64_t)owners[i].planned);
+        burin_json_integer(json, "obtained", (int64_t)owners[i].obtained);
+        burin_json_close(json);
+    }
+    burin_json_close(json);
+}
+
 static void write_json(const struct burin_talk *talk, struct burin_span answer)
 {
     const struct burin_request *request = &talk->request;
@@ -65,6 +81,7 @@ static void write_json(const struct burin_talk *talk, struct burin_span answer)
     burin_json_integer(&json, "seed", (int64_t)request->seed);
     burin_json_real(&json, "prefill_ms", request->prefill_ms);
     burin_json_real(&json, "decode_ms", request->decode_ms);
+    write_owners(talk->engine, &json);
     burin_json_close(&json);
 }
 

@@ -50,12 +50,12 @@ for options in (["--threads", "1"], ["--threads", "2"], ["--threads", "2", "--ex
                 ["--threads", "2", "--ctx-size", "1024", "--kv-cache-dtype", "f32"]):
     what = " ".join(options)
     plan = json.loads(burin.run([binary, "plan", "-m", weights, *options, "--json"]))
-    planned = {owner["name"]: owner["planned"] for owner in plan["owners"]}
+    planned = {owner["owner"]: owner["bytes"] for owner in plan["owners"]}
 
     most, looks, output = sample([
         binary, "run", "-m", weights, *options, "--json", "-n", "64", "--ignore-eos",
         "Why is the sky blue?"])
-    obtained = {o["name"]: o["obtained"] for o in json.loads(output)["owners"]}
+    obtained = {o["owner"]: o["obtained"] for o in json.loads(output)["owners"]}
     for owner in ("weights", "arena", "kv", "tokenizer", "threads"):
         report.line(planned.get(owner) == obtained.get(owner),
                     f"{what}: {owner}: planned {planned.get(owner)}, "

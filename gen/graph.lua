@@ -130,7 +130,7 @@ function graph.sweep(program)
       for i = #list.ops, 1, -1 do
         local op = list.ops[i]
         local keeps = op.layers or op.def.state
-        if not keeps and not uses[op.result] then
+        if not keeps and not op.views and not uses[op.result] then
           table.remove(list.ops, i)
           swept = true
         end
@@ -149,6 +149,20 @@ end
 function graph.extent(tensor)
   local first = tensor.shape[1]
   return first and first.extent
+end
+
+-- The tensor in whose buffer this one lies, and from which column on (nil: the first).
+function graph.root(tensor)
+  local column
+  while true do
+    if tensor.alias_of then
+      tensor = tensor.alias_of
+    elseif tensor.view_of then
+      column, tensor = tensor.column, tensor.view_of
+    else
+      return tensor, column
+    end
+  end
 end
 
 -- ---- Copies -----------------------------------------------------------------------------
@@ -261,6 +275,7 @@ function graph.verify(program)
       end
       if made[op.result] then return fault(op, "its result is made twice") end
       made[op.result] = true
+      for _, view in ipairs(op.views or {}) do made[view] = true end
     end
     return true
   end

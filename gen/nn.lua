@@ -75,6 +75,7 @@ function nn.new(source)
   local words = {}
   local ops -- of the program or block being traced
   local program
+  local tracing -- the section that is being traced
 
   local function fail(message, ...) source.fail(message:format(...)) end
 
@@ -273,9 +274,11 @@ function nn.new(source)
     model.members = {}
     local face = setmetatable({}, Model)
     for _, row in ipairs(weights) do
-      row.weight.role = row.weight.role or row.role -- tied: the first role is its name
       model.members[row.role] = row.weight
-      model.weights[#model.weights + 1] = row.weight
+      if not row.weight.role then -- tied weights have several roles, the first is their name
+        row.weight.role = row.role
+        model.weights[#model.weights + 1] = row.weight
+      end
     end
     model.groups = {}
     for _, row in ipairs(others) do
@@ -329,7 +332,21 @@ function nn.new(source)
   end
 
   function words.kv_of(layer)
-    return new_state { state = "kv", settings = {}, owner = layer }
+    if not tracing then fail("kv_of: say it within a block's forward") end
+    local owner_of, first = {}, nil
+    for _, reader in ipairs(tracing.layers) do
+      owner_of[reader] = words.value(value_in(layer, reader))
+      local block = tracing.group.layers[owner_of[reader] + 1]
+      if not (block and block.kv and block.kv.n_heads) or owner_of[reader] >= reader then
+        fail("kv_of: layer %d can't read the cache of layer %d", reader, owner_of[reader])
+      end
+      first = first or block.kv
+      if block.kv ~= first then fail("kv_of: the layers' caches must be of one kind") end
+    end
+    return new_state {
+      state = "kv", settings = {}, owner = layer, owner_of = owner_of,
+      n_heads = first.n_heads, d_key = first.d_key, d_value = first.d_value, window = first.window,
+    }
   end
 
   function words.state(settings)
@@ -550,11 +567,11 @@ function nn.new(source)
         end
       end
       section.x = graph.tensor { shape = x.shape, dtype = "f32", name = "x", block = block }
-      ops = section.ops
+      ops, tracing = section.ops, section
       local args = table.pack(...)
       args[args.n + 1] = block.kv
       local result = block.forward(face(values, "block"), section.x, table.unpack(args, 1, args.n + 1))
-      ops = program.ops
+      ops, tracing = program.ops, nil
       if not graph.is_tensor(result) or size.shape_text(result.shape) ~= size.shape_text(x.shape) then
         fail("block '%s' must return %s, got %s", block.name, size.shape_text(x.shape),
           graph.is_tensor(result) and size.shape_text(result.shape) or describe_type(result))

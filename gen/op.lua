@@ -8,8 +8,12 @@
 --                                        the result's shape out; may fill attrs. op.check().
 --     bytes, reference                   see style.md, for people and tests
 --     out = { "f32", "q8" },             formats in which it can write its result itself
+--     writes = function(node, format)    whether it can for this node's sizes; default: yes
+--     activation = "x",                  this input comes in the format that `weight` wants
+--     state = "kv",                      it writes that state; its result is not a buffer
 --     partition = "rows",                a thread takes burin_share(t, rows) of its extent
 --     in_place = "x",                    the result is this input, changed: no buffer of its own
+--     may_overwrite = { "x" },           inputs whose place the result may take
 --     strided = { "x" },                 inputs that may be columns of a wider buffer
 --     scratch = function(node, family)   bytes of scratch a thread
 --     kernel = function(node, family)    { template, name, params, args }
@@ -63,7 +67,8 @@ local known = {
   inputs = "table", attrs = "table", shape = "function", bytes = "function",
   reference = "function", emit = "table", out = "table", partition = "string",
   in_place = "string", strided = "table", scratch = "function", kernel = "function",
-  activation = "string", result_dtype = "string", state = "string", check = "function",
+  activation = "string", result_dtype = "string", state = "string", writes = "function",
+  may_overwrite = "table",
 }
 
 function op.define(name)
@@ -102,9 +107,11 @@ function op.find(name)
   return loaded[name]
 end
 
-function op.can_write(def, format)
-  for _, out in ipairs(def.out) do if out == format then return true end end
-  return false
+-- Can this operation write its result in a format itself?
+function op.can_write(node, format)
+  local listed = false
+  for _, out in ipairs(node.def.out) do listed = listed or out == format end
+  return listed and (not node.def.writes or node.def.writes(node, format))
 end
 
 return op

@@ -12,6 +12,8 @@ local size = {}
 size.extents = { "tokens", "sequences", "outputs", "chunks", "patches", "items", "soft" }
 size.params = { "max_context", "max_pages", "max_sequences", "threads", "draft" }
 size.MAX_TERMS = 4
+size.extent_names = {}
+for _, name in ipairs(size.extents) do size.extent_names[name] = true end
 
 local Size = {}
 Size.__index = function(_, key) return Size[key] end

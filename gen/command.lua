@@ -1,0 +1,302 @@
+-- gen/command.lua -- Options, then the pipeline, then the files.
+
+local command = {}
+
+local HELP = [[
+gen - write the C of one model from its description
+
+  gen --model models/llama.lua && build        the default variant and recipe
+  gen --model llama.lua --variant llama-3.2-1b --quant bf16
+  gen --model llama.lua --quant auto --weights model.gguf    what the file holds
+  gen list                                     models, variants, recipes
+  gen show llama.lua --after fuse              the graph, readable
+  gen new mistral                              a skeleton description and its test
+  gen plan llama.lua --ctx-size 4096           what it needs, without building it
+
+Options
+  --model FILE         the description; looked up here, then in models/
+  --variant NAME       one of the sizes it names (default: the first)
+  --quant RECIPE|auto  formats of the weights: f32 f16 bf16 q8_0 q4_1 q4_0
+  --weights FILE|DIR   the checkpoint that auto reads (GGUF, or safetensors)
+  --target T           any | native | avx512 | portable (default any: all of them,
+                       chosen when it runs)
+  --config FILE        a config.json: supplies the sizes, or with --variant checks them
+  --out DIR            where to write (default build/gen/NAME)
+  --probe              calls to burin_probe() after each operation, for tests
+  --after PASS         gen show: trace, or a pass as `gen show MODEL --after ?` lists them
+  -h, --help           this text
+
+NAME is model-variant-recipe, and -TARGET unless that is any. gen writes build/gen/NAME and
+leaves the name in build/gen/last, which `build` reads. A file is written only if its text
+changed; the same description gives the same bytes.
+]]
+
+local function fail(code, message, ...)
+  error({ message = select("#", ...) > 0 and message:format(...) or message, code = code }, 0)
+end
+
+-- ---- Options ------------------------------------------------------------------------------
+
+local takes_value = {
+  ["--model"] = "model", ["--variant"] = "variant", ["--quant"] = "quant", ["--weights"] = "weights",
+  ["--target"] = "target", ["--config"] = "config", ["--out"] = "out", ["--after"] = "after",
+}
+local flags = { ["--probe"] = "probe", ["--help"] = "help", ["-h"] = "help" }
+
+-- `rest` keeps what isn't ours, for `gen plan`.
+local function parse(args, rest)
+  local options, i = { target = "any" }, 1
+  while i <= #args do
+    local word, value = args[i], nil
+    if word:find "^%-%-[^=]+=" then word, value = word:match "^(%-%-[^=]+)=(.*)$" end
+    if takes_value[word] then
+      if value == nil then
+        i = i + 1
+        value = args[i]
+      end
+      if value == nil or value == "" then fail(2, "%s needs a value", word) end
+      options[takes_value[word]] = value
+    elseif flags[word] then
+      options[flags[word]] = true
+    elseif rest then
+      rest[#rest + 1] = args[i]
+    elseif word:sub(1, 1) == "-" then
+      fail(2, "unknown option %s (gen --help lists them)", word)
+    elseif not options.model then
+      options.model = word
+    else
+      fail(2, "there is one description too many: %s", word)
+    end
+    i = i + 1
+  end
+  return options
+end
+
+-- ---- Files --------------------------------------------------------------------------------
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+local function shell_quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
+
+local function make_folder(path)
+  if not os.execute("mkdir -p " .. shell_quote(path)) then fail(1, "can't make the folder %s", path) end
+end
+
+-- Whether it was written: only where its text changed.
+local function write(path, text)
+  if read(path) == text then return false end
+  local file, why = io.open(path, "wb")
+  if not file then fail(1, "can't write %s: %s", path, why) end
+  file:write(text)
+  file:close()
+  return true
+end
+
+local function is_file(path)
+  local file = io.open(path, "rb")
+  if not file then return false end
+  local ok = file:read(0) ~= nil or file:seek "end" == 0
+  file:close()
+  return ok
+end
+
+-- Where a description is: here, else in models/, with or without .lua.
+local function find_model(root, given)
+  local tried = {}
+  for _, name in ipairs { given, given .. ".lua" } do
+    for _, path in ipairs { name, root .. "/models/" .. name } do
+      if is_file(path) then return path end
+      tried[#tried + 1] = path
+    end
+  end
+  fail(2, "there is no description %s here or in models/ (gen list shows those there are)", given)
+end
+
+-- The path that messages and emitted text show: never an absolute one.
+local function shown_path(path)
+  local folder, base = path:match "^(.*)/([^/]*)$"
+  base = base or path
+  if folder and (folder == "models" or folder:match "/models$") then return "models/" .. base end
+  return base
+end
+
+-- ---- Describing -----------------------------------------------------------------------------
+
+local function describe(root, options)
+  local nn = require "gen.nn"
+  local path = find_model(root, options.model)
+  local name = shown_path(path)
+  local architecture = path:match "([^/]*)%.lua$" or path:match "([^/]*)$"
+  if not nn.is_file_name(architecture) then
+    fail(2, "%s can't be a model's name: letters, digits, '.', '_' and '-'", nn.quoted(architecture))
+  end
+  local folder = path:match "^(.*)/[^/]*$" or "."
+  local model = require("gen.describe").load {
+    path = path, name = name, architecture = architecture, variant = options.variant,
+    configure = options.config and require("gen.config").reader(options.config, options.variant),
+    include_folders = {
+      { path = folder, name = name:match "^(.*/)" or "" },
+      { path = root .. "/models", name = "models/" },
+    },
+  }
+  if options.config and not options.variant then model.variant = "config" end
+  model.chat = read(folder .. "/" .. architecture .. "_chat.lua")
+  return model
+end
+
+local function native_target()
+  local info = read "/proc/cpuinfo" or ""
+  local words = {}
+  for word in (info:match "flags%s*:%s*([^\n]*)" or ""):gmatch "%S+" do words[word] = true end
+  for _, need in ipairs { "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_vbmi" } do
+    if not words[need] then return "portable" end
+  end
+  return "avx512"
+end
+
+local function prepare(root, options)
+  local generate = require "gen.generate"
+  local target = options.target
+  local known = { any = true, native = true }
+  for _, cpu in ipairs(generate.cpus) do known[cpu] = true end
+  if not known[target] then
+    fail(2, "unknown target %s; there are: any, native, %s", target, table.concat(generate.cpus, ", "))
+  end
+  if options.quant == "auto" and not options.weights then
+    fail(2, "--quant auto reads a checkpoint: name it with --weights FILE")
+  end
+  local model = describe(root, options)
+  if options.quant == "auto" then
+    options.format_of = require("gen.checkpoint").reader(options.weights, model)
+  end
+  generate.prepare(model, options)
+  return model, generate.families(target == "native" and native_target() or target), generate
+end
+
+-- ---- Subcommands ------------------------------------------------------------------------------
+
+local function elapsed(from) return ("%.2f s"):format(os.clock() - from) end
+
+local function generate_model(root, options)
+  local from = os.clock()
+  if not options.model then fail(2, "name a description: gen --model models/llama.lua") end
+  local model, families, generate = prepare(root, options)
+  generate.plan(model, families)
+  local files = generate.files(model, families, options)
+  local out = options.out or root .. "/build/gen/" .. model.name
+  make_folder(out)
+  local written = 0
+  for _, file in ipairs(files) do
+    if write(out .. "/" .. file.name, file.text) then written = written + 1 end
+  end
+  if not options.out then write(root .. "/build/gen/last", model.name .. "\n") end
+  io.stderr:write(("%s: %d files, %d written, in %s\n"):format(
+    options.out and out or "build/gen/" .. model.name, #files, written, elapsed(from)))
+  return 0
+end
+
+local function show(root, options)
+  local graph = require "gen.graph"
+  if not options.model then fail(2, "name a description: gen show llama.lua") end
+  local passes = require "gen.passes"
+  if options.after == "?" then
+    io.write("trace ", table.concat(passes.names, " "), "\n")
+    return 0
+  end
+  local model, families, generate = prepare(root, options)
+  local family = families[1]
+  if options.after ~= "trace" then generate.lower(model, family, options.after) end
+  io.write(("%s, %s%s\n"):format(model.name, family.name,
+    options.after and ", after " .. options.after or ""))
+  for _, program in ipairs(options.after == "trace" and model.programs or family.programs) do
+    io.write("\n", graph.text(program))
+    if program.costs then
+      io.write("\n  arena, bytes:\n")
+      for i = 0, #program.phases do
+        io.write(("    %-8s %s\n"):format(program.costs[i].phase, tostring(program.costs[i].bytes)))
+      end
+    end
+  end
+  return 0
+end
+
+local function list(root)
+  local recipes = require "gen.formats.recipes"
+  local pipe = io.popen("ls " .. shell_quote(root .. "/models"))
+  local names = {}
+  for name in pipe:lines() do
+    if name:find "%.lua$" and not name:find "_chat%.lua$" then names[#names + 1] = name end
+  end
+  pipe:close()
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local ok, model = pcall(describe, root, { model = root .. "/models/" .. name })
+    if not ok then
+      io.write(("%-16s %s\n"):format(name, type(model) == "table" and model.message or model))
+    else
+      io.write(("%-16s %s\n"):format(name, #model.variants > 0 and table.concat(model.variants, " ") or "-"))
+    end
+  end
+  io.write("\nrecipes          ", table.concat(recipes.list, " "), " auto\n")
+  io.write("targets          any native ", table.concat(require("gen.generate").cpus, " "), "\n")
+  return 0
+end
+
+local commands = {
+  show = show,
+  list = list,
+  new = function(root, options) return require("gen.new").run(root, options.model) end,
+}
+
+local function plan(root, args)
+  local rest = {}
+  local options = parse(args, rest)
+  if not options.model and rest[1] and rest[1]:sub(1, 1) ~= "-" then options.model = table.remove(rest, 1) end
+  if not options.model then fail(2, "name a description: gen plan llama.lua") end
+  options.tables_only = true
+  local model, families, generate = prepare(root, options)
+  generate.plan(model, families)
+  local out = root .. "/build/gen-plan/" .. model.name
+  make_folder(out)
+  for _, file in ipairs(generate.files(model, families, options)) do write(out .. "/" .. file.name, file.text) end
+  return require("gen.plan").run(root, out, model.name, rest)
+end
+
+function command.main(root, args)
+  local ok, result = xpcall(function()
+    if #args == 0 or args[1] == "help" then
+      io.write(HELP)
+      return #args == 0 and 2 or 0
+    end
+    local first = args[1]
+    if first == "plan" then
+      if args[2] == "--help" or args[2] == "-h" then
+        io.write(HELP)
+        return 0
+      end
+      return plan(root, { table.unpack(args, 2) })
+    end
+    local run = commands[first]
+    local options = parse(run and { table.unpack(args, 2) } or args)
+    if options.help then
+      io.write(HELP)
+      return 0
+    end
+    return (run or generate_model)(root, options)
+  end, function(e)
+    if type(e) == "table" then return e end
+    return { message = debug.traceback(tostring(e), 2), code = 1 }
+  end)
+  if ok then return result end
+  io.stderr:write("gen: ", result.message, "\n")
+  if result.traceback and os.getenv "BURIN_TRACE" then io.stderr:write(result.traceback, "\n") end
+  return result.code or 1
+end
+
+return command

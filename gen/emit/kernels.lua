@@ -1,0 +1,65 @@
+-- gen/emit/kernels.lua -- The kernels that a file needs, rendered once each, in the order of
+-- their first use.
+
+local template = require "gen.template"
+
+local kernels = {}
+
+local folder = debug.getinfo(1, "S").source:match "^@(.*)gen/emit/kernels%.lua$"
+local texts = {}
+
+local function read(path)
+  if not texts[path] then
+    local file = io.open(folder .. "templates/" .. path, "rb")
+    if not file then error("templates/" .. path .. ": no such template", 0) end
+    texts[path] = file:read "a"
+    file:close()
+  end
+  return texts[path]
+end
+
+-- Parameters as text that is equal where they are.
+local function key_of(value, depth)
+  if type(value) ~= "table" then return type(value) .. ":" .. tostring(value) end
+  if depth > 4 then error("parameters are nested too deeply", 0) end
+  local keys = {}
+  for k, v in pairs(value) do
+    if type(v) ~= "function" then keys[#keys + 1] = k end
+  end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  local parts = {}
+  for i, k in ipairs(keys) do parts[i] = tostring(k) .. "=" .. key_of(value[k], depth + 1) end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+-- add(kernel) gives the function's name; text() all of them.
+function kernels.new()
+  local self = { list = {}, by_name = {} }
+
+  function self.add(kernel)
+    local renamed
+    for _, need in ipairs(kernel.needs or {}) do
+      local name = self.add(need)
+      if name ~= need.name then renamed = renamed or {} renamed[need.name] = name end
+    end
+    local params = {}
+    for k, v in pairs(kernel.params) do params[k] = renamed and renamed[v] or v end
+    local key = kernel.template .. key_of(params, 1)
+    local name, n = kernel.name, 1
+    while self.by_name[name] and self.by_name[name] ~= key do
+      n = n + 1
+      name = kernel.name .. "_" .. n
+    end
+    if not self.by_name[name] then
+      self.by_name[name] = key
+      params.name = name
+      self.list[#self.list + 1] = template.render(read(kernel.template), "templates/" .. kernel.template, params)
+    end
+    return name
+  end
+
+  function self.text() return table.concat(self.list, "\n") end
+  return self
+end
+
+return kernels

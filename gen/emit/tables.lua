@@ -1,0 +1,283 @@
+-- gen/emit/tables.lua -- NAME.h and NAME.c: the sizes, and every table of runtime/model.h.
+
+local kernels = require "gen.emit.kernels"
+local gguf = require "gen.formats.spellings.gguf"
+local hf = require "gen.formats.spellings.hf"
+local size = require "gen.size"
+local tables = require "gen.tables"
+local text = require "gen.emit.text"
+local layout = require "gen.layout"
+
+local emit = {}
+
+local dtype_enum = {
+  f32 = "BURIN_F32", f16 = "BURIN_F16", bf16 = "BURIN_BF16", i32 = "BURIN_I32", u8 = "BURIN_U8",
+  q8 = "BURIN_Q8",
+}
+
+-- ---- Initializers -------------------------------------------------------------------------
+
+local function size_text(poly)
+  local terms = size.terms(poly)
+  if #terms > size.MAX_TERMS then error("a size has more than " .. size.MAX_TERMS .. " terms", 0) end
+  if #terms == 1 and next(terms[1].powers) == nil then return ("BYTES(%d)"):format(terms[1].factor) end
+  local parts = {}
+  for i, term in ipairs(terms) do
+    local powers = {}
+    for _, name in ipairs(size.params) do
+      if term.powers[name] then powers[#powers + 1] = ("[BURIN_%s] = %d"):format(name:upper(), term.powers[name]) end
+    end
+    parts[i] = #powers == 0 and ("{ .factor = %d }"):format(term.factor)
+      or ("{ .factor = %d, .power = { %s } }"):format(term.factor, table.concat(powers, ", "))
+  end
+  return "{ .terms = { " .. table.concat(parts, ", ") .. " } }"
+end
+
+local function linear_text(x, extent)
+  local parts = {}
+  if next(x.fixed) then parts[#parts + 1] = ".fixed = " .. size_text(x.fixed) end
+  if x.extent then parts[#parts + 1] = ".slope = " .. size_text(x.slope) end
+  extent = x.extent or extent
+  if extent then parts[#parts + 1] = ".extent = BURIN_" .. extent:upper() end
+  if #parts == 0 then parts[1] = ".fixed = BYTES(0)" end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+local function dims_text(shape)
+  local parts = {}
+  for i, x in ipairs(shape) do parts[i] = linear_text(x) end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+local File = {}
+File.__index = File
+
+function File:put(format, ...)
+  self.lines[#self.lines + 1] = select("#", ...) > 0 and format:format(...) or format
+end
+
+-- A table of rows, once: where another one has the same text, its name is given.
+function File:table(type_name, name, rows)
+  local body = table.concat(rows, "\n")
+  local known = self.known[type_name .. body]
+  if known then return known end
+  self.known[type_name .. body] = name
+  self:put("static const struct %s %s[] = {", type_name, name)
+  for _, row in ipairs(rows) do self:put("    %s,", row) end
+  self:put("};")
+  self:put("")
+  return name
+end
+
+-- ---- A program's tables -------------------------------------------------------------------
+
+function File:program(family, program)
+  local prefix = family.name .. "_" .. program.name
+  local inputs = {}
+  for i, input in ipairs(program.inputs) do
+    inputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s }"):format(
+      text.string(input.name), dtype_enum[input.tensor.dtype], #input.tensor.shape, dims_text(input.tensor.shape))
+  end
+  local outputs = {}
+  for i, output in ipairs(program.outputs) do
+    local root = require("gen.graph").root(output.tensor)
+    local buffer = root.buffer
+    outputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s,\n      .phase = %d, .offset = %s }"):format(
+      text.string(output.name), dtype_enum[output.tensor.dtype], #output.tensor.shape,
+      dims_text(output.tensor.shape), buffer.phase, linear_text(buffer.offset, buffer.extent))
+  end
+  local costs = {}
+  for i = 0, #program.phases do
+    local cost = program.costs[i]
+    costs[#costs + 1] = ("{ .phase = %s, .quantum = %d,\n      .bytes = %s }"):format(
+      text.string(cost.phase), cost.quantum, linear_text(cost.bytes, cost.extent))
+  end
+  local buffers = {}
+  for i, buffer in ipairs(program.buffers) do
+    buffers[i] = ("{ .name = %s, .phase = %d, .dtype = %s, .first_op = %d, .last_op = %d,\n      .offset = %s,\n      .bytes = %s }"):format(
+      text.string(buffer.name), buffer.phase, dtype_enum[buffer.dtype], buffer.first, buffer.last,
+      linear_text(buffer.offset, buffer.extent), linear_text(buffer.bytes, buffer.extent))
+  end
+  local names = {
+    inputs = self:table("burin_input", prefix .. "_inputs", inputs),
+    outputs = self:table("burin_output", prefix .. "_outputs", outputs),
+    costs = self:table("burin_chunk_cost", prefix .. "_costs", costs),
+    buffers = self:table("burin_buffer", prefix .. "_buffers", buffers),
+  }
+  local run = "NULL"
+  if not self.options.tables_only then
+    run = prefix .. "_run"
+    local parts = {}
+    for i, dtype in ipairs(family.kv_dtypes) do parts[i] = prefix .. "_" .. dtype end
+    self:put("static burin_run *const %s[] = { %s };", run, table.concat(parts, ", "))
+    self:put("")
+  end
+  return table.concat({
+    ("{ .name = %s,"):format(text.string(program.name)),
+    ("      .n_inputs = %d, .inputs = %s,"):format(#inputs, names.inputs),
+    ("      .n_outputs = %d, .outputs = %s,"):format(#outputs, names.outputs),
+    ("      .n_costs = %d, .costs = %s,"):format(#costs, names.costs),
+    ("      .graph = { .kernel_nodes = %d },"):format(tables.kernel_nodes(program)),
+    ("      .n_buffers = %d, .buffers = %s,"):format(#buffers, names.buffers),
+    ("      .run = %s }"):format(run),
+  }, "\n")
+end
+
+-- ---- Weights and KV -------------------------------------------------------------------------
+
+function File:weights()
+  local model = self.model
+  local pack = kernels.new()
+  local rows, packed, packers = {}, {}, {}
+  for i, row in ipairs(model.layout.rows) do
+    local weight = row.weight
+    local gguf_name = gguf.name(model, weight, row.layer, row.group)
+    local vector = #weight.shape == 1
+    rows[i] = { ("{ %s,"):format(text.string(weight.role)), ("%d,"):format(row.layer or -1),
+      ("{ %s,"):format(text.string(hf.name(model, weight, row.layer, row.group))),
+      ("%s },"):format(gguf_name and text.string(gguf_name) or "NULL"),
+      ("%d,"):format(vector and 1 or weight.shape[1]:value()),
+      ("%d,"):format(weight.shape[vector and 1 or 2]:value()),
+      ("BURIN_FORMAT_%s,"):format(row.format:upper()), ("%d },"):format(gguf.rope_heads(model, weight)) }
+    local name = "NULL"
+    if not self.options.tables_only then
+      local key = row.pack .. " " .. row.format
+      if not packers[key] then
+        local format = require("gen.formats." .. row.format)
+        packers[key] = pack.add(row.pack == "vector"
+          and { template = "cpu/pack_vector.c", name = "pack_vector_" .. row.format, params = { format = row.format } }
+          or { template = format.pack, name = "pack_" .. row.format, params = {} })
+      end
+      name = packers[key]
+    end
+    packed[i] = { ("{ %d,"):format(row.offset), ("%d,"):format(row.tile_bytes), ("%d,"):format(row.tile_stride), name .. " }," }
+  end
+  if not self.options.tables_only then self:put(pack.text()) end
+  self:put("/* clang-format off: a row a line */")
+  self:put("/* role, layer, names, rows, columns, format, heads of permuted rows in GGUF */")
+  self:put("static const struct burin_weight weights[] = {")
+  self:put(text.columns(rows, "    "))
+  self:put("};")
+  self:put("")
+  self:put("/* offset, bytes of a tile, from one tile to the next, what packs it */")
+  self:put("static const struct burin_packed packed[] = {")
+  self:put(text.columns(packed, "    "))
+  self:put("};")
+  self:put("")
+end
+
+function File:kv(family)
+  local layouts = {}
+  for i, dtype in ipairs(family.kv_dtypes) do
+    local layout_of = self.model.kv[dtype]
+    local rows = {}
+    for j, row in ipairs(layout_of.rows) do
+      rows[j] = ("{ .state = %s, .layer = %d, .n_readers = %d, .n_heads = %d, .d_key = %d, .d_value = %d,\n      .window = %d, .bytes_per_token = %d, .page_offset = %d }"):format(
+        text.string(row.state), row.layer, row.n_readers, row.n_heads, row.d_key, row.d_value,
+        row.window, row.bytes_per_token, row.page_offset)
+    end
+    local name = #rows > 0 and self:table("burin_layer_state", "kv_" .. dtype .. "_rows", rows) or "NULL"
+    layouts[i] = ("{ .dtype = %s, .page_tokens = 64, .page_bytes = %d, .bytes_per_token = %d,\n      .n_rows = %d, .rows = %s }"):format(
+      dtype_enum[dtype], layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
+  end
+  return self:table("burin_kv_layout", family.name .. "_kv", layouts)
+end
+
+-- ---- The files ------------------------------------------------------------------------------
+
+local function guard(name) return "BURIN_" .. name:upper():gsub("[^%w]", "_") .. "_H" end
+
+function emit.header(model, families, options)
+  local lines = {}
+  local function put(format, ...) lines[#lines + 1] = select("#", ...) > 0 and format:format(...) or format end
+  put("/* %s.h -- Generated by gen from %s. Do not edit: edit that.", model.name, model.file)
+  put(" * The model's sizes, and what its families offer its tables. */")
+  put("#ifndef %s", guard(model.name))
+  put("#define %s", guard(model.name))
+  put("")
+  put('#include "runtime/cpu/team.h"')
+  put('#include "runtime/model.h"')
+  put("")
+  put("enum {")
+  for _, dim in ipairs(model.dims) do put("    %s = %s,", dim:c(), dim:definition()) end
+  put("};")
+  if not options.tables_only then
+    put("")
+    for _, family in ipairs(families) do
+      for _, program in ipairs(family.programs) do
+        for _, dtype in ipairs(family.kv_dtypes) do
+          put("burin_run %s_%s_%s;", family.name, program.name, dtype)
+        end
+      end
+    end
+  end
+  put("")
+  put("#endif")
+  return text.align(table.concat(lines, "\n"))
+end
+
+local function chat_text(source)
+  if not source then return "NULL" end
+  local lines = {}
+  for line in source:gmatch "[^\n]*\n?" do
+    if line ~= "" then lines[#lines + 1] = "        " .. text.string(line) end
+  end
+  return "\n" .. table.concat(lines, "\n")
+end
+
+function emit.source(model, families, options)
+  local self = setmetatable({ model = model, options = options, lines = {}, known = {} }, File)
+  self:put("/* %s.c -- Generated by gen from %s. Do not edit: edit that.", model.name, model.file)
+  self:put(" * What the runtime knows of the model: runtime/model.h. */")
+  self:put('#include "%s.h"', model.name)
+  self:put("")
+  if not options.tables_only then
+    self:put('#include "runtime/cpu/kernel.h"')
+    self:put("")
+  end
+  self:put("#include <stddef.h>")
+  self:put("")
+  self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
+  self:put("")
+  self:weights()
+  local family_rows = {}
+  for i, family in ipairs(families) do
+    local kv = self:kv(family)
+    local programs = {}
+    for j, program in ipairs(family.programs) do programs[j] = self:program(family, program) end
+    local table_name = self:table("burin_program", family.name .. "_programs", programs)
+    family_rows[i] = table.concat({
+      ("{ .name = %s, .exact = %s, .cpu_feature = %s,"):format(text.string(family.cpu),
+        family.exact and "true" or "false", family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
+      ("      .weights_bytes = %d, .packed = packed,"):format(model.layout.bytes),
+      ("      .n_kv = %d, .kv = %s,"):format(#family.kv_dtypes, kv),
+      ("      .n_programs = %d, .programs = %s }"):format(#programs, table_name),
+    }, "\n")
+  end
+  local families_name = self:table("burin_family", "families", family_rows)
+  local dims = {}
+  for i, dim in ipairs(model.dims) do dims[i] = ("{ %s, %s }"):format(text.string(dim.name), dim:c()) end
+  self:table("burin_dim", "dims", dims)
+  local function dim(name) return model.dims_by_name[name] and model.dims_by_name[name]:c() or "0" end
+  self:put("const struct burin_model burin_model = {")
+  self:put("    .name = %s,", text.string(model.name))
+  self:put("    .architecture = %s,", text.string(model.architecture))
+  self:put("    .variant = %s,", text.string(model.variant))
+  self:put("    .recipe = %s,", text.string(model.recipe))
+  self:put("    .demo_weights = %s,", model.demo_weights and text.string(model.demo_weights) or "NULL")
+  self:put("    .chat = %s,", chat_text(model.chat))
+  self:put("    .n_elements = %d,", layout.elements(model))
+  self:put("    .n_layers = %s,", dim "n_layers")
+  self:put("    .n_vocab = %s,", dim "n_vocab")
+  self:put("    .n_ctx = %s,", dim "n_ctx")
+  self:put("    .n_dims = %d,", #dims)
+  self:put("    .dims = dims,")
+  self:put("    .n_weights = %d,", #model.layout.rows)
+  self:put("    .weights = weights,")
+  self:put("    .n_families = %d,", #families)
+  self:put("    .families = %s,", families_name)
+  self:put("};")
+  return text.align(table.concat(self.lines, "\n"))
+end
+
+return emit

@@ -1,0 +1,67 @@
+-- gen/emit/text.lua -- How emitted text is written: strings into C, comments, lines that
+-- clang-format would leave as they are.
+
+local template = require "gen.template"
+
+local text = {}
+
+local COLUMNS = 92
+
+-- A C string literal. The one way by which foreign text becomes C.
+function text.string(s)
+  return '"' .. s:gsub('[%c"\\\127-\255?]', function(c)
+    if c == "\n" then return "\\n" end
+    if c == "\t" then return "\\t" end
+    if c == '"' or c == "\\" then return "\\" .. c end
+    if c == "?" then return c end
+    return ("\\%03o"):format(c:byte())
+  end):gsub("%?%?", "?\\?") .. '"'
+end
+
+-- Text that may stand in a comment.
+function text.comment(s)
+  s = s:gsub("[^\32-\126]", "?"):gsub("%*/", "* /"):gsub("/%*", "/ *"):gsub("%?%?", "? ?")
+  return (s:gsub("%s+$", ""))
+end
+
+-- `head(` and arguments, broken as clang-format does it: after the bracket, then filled.
+function text.call(indent, head, args, tail)
+  local line = indent .. head .. "(" .. table.concat(args, ", ") .. ")" .. tail
+  if #line <= COLUMNS then return line end
+  local lines, inner = { indent .. head .. "(" }, indent .. (" "):rep(8)
+  local now = inner
+  for i, arg in ipairs(args) do
+    local piece = arg .. (i < #args and "," or ")" .. tail)
+    if now ~= inner and #now + 1 + #piece > COLUMNS then
+      lines[#lines + 1] = now
+      now = inner
+    end
+    now = now .. (now ~= inner and " " or "") .. piece
+  end
+  lines[#lines + 1] = now
+  return table.concat(lines, "\n")
+end
+
+-- Trailing comments of adjacent lines in one column.
+function text.align(s)
+  return template.render("${body}\n", "emitted text", { body = (s:gsub("\n+$", "")) })
+end
+
+-- A table of rows { "a", "b" } as lines with columns under one another.
+function text.columns(rows, indent)
+  local width = {}
+  for _, row in ipairs(rows) do
+    for i, cell in ipairs(row) do width[i] = math.max(width[i] or 0, #cell) end
+  end
+  local lines = {}
+  for _, row in ipairs(rows) do
+    local parts = {}
+    for i, cell in ipairs(row) do
+      parts[i] = i < #row and cell .. (" "):rep(width[i] - #cell) or cell
+    end
+    lines[#lines + 1] = (indent .. table.concat(parts, " ")):gsub("%s+$", "")
+  end
+  return table.concat(lines, "\n")
+end
+
+return text

@@ -1,0 +1,110 @@
+-- gen/generate.lua -- From a described model to the texts of its files, in the order of the
+-- pipeline: recipe, KV layout, passes for each family, packed weights, tables, C.
+
+local graph = require "gen.graph"
+local kv = require "gen.kv"
+local layout = require "gen.layout"
+local node = require "gen.node"
+local passes = require "gen.passes"
+local recipes = require "gen.formats.recipes"
+local tables = require "gen.tables"
+
+local generate = {}
+
+-- What has emitters, best first.
+generate.cpus = { "avx512", "portable" }
+local kv_dtypes = { "bf16", "f32" } -- the first is the default
+
+-- The families of a target: each CPU's default and exact lowering.
+function generate.families(target)
+  local families = {}
+  for _, cpu in ipairs(generate.cpus) do
+    if target == "any" or target == cpu then
+      for _, exact in ipairs { false, true } do
+        families[#families + 1] = {
+          name = cpu .. (exact and "_exact" or ""), cpu = cpu, exact = exact, kv_dtypes = kv_dtypes,
+        }
+      end
+    end
+  end
+  return families
+end
+
+-- Everything about a model that all families share. `checkpoint` is what --quant auto reads.
+function generate.prepare(model, options)
+  model.dims_by_name = {}
+  for _, dim in ipairs(model.dims) do model.dims_by_name[dim.name] = dim end
+  local ok, why
+  if options.quant == "auto" then
+    ok, why = recipes.from_checkpoint(model, options.format_of)
+  else
+    ok, why = recipes.apply(model, options.quant or model.recipe or "bf16")
+  end
+  if not ok then error({ message = why, code = options.quant == "auto" and 4 or 2 }, 0) end
+  model.name = ("%s-%s-%s"):format(model.architecture, model.variant, model.recipe)
+  if options.target ~= "any" then model.name = model.name .. "-" .. options.target end
+  model.kv = kv.layouts(model)
+end
+
+-- The programs of one family, after all passes or those up to `last`.
+function generate.lower(model, family, last)
+  local context = { model = model, family = family, dim_name = node.namer(model) }
+  family.programs = {}
+  for i, program in ipairs(model.programs) do
+    local ok, why = graph.verify(program)
+    if not ok then error(why, 0) end
+    local lowered
+    lowered, why = passes.run(program, context, last)
+    if not lowered then error({ message = why, code = 2 }, 0) end
+    family.programs[i] = lowered
+  end
+  return context
+end
+
+-- Packed weights must lie the same way for all families: one arena serves them.
+local function same_layout(a, b)
+  if a.bytes ~= b.bytes or #a.rows ~= #b.rows then return false end
+  for i, row in ipairs(a.rows) do
+    local other = b.rows[i]
+    if row.weight ~= other.weight or row.layer ~= other.layer or row.offset ~= other.offset
+      or row.tile_stride ~= other.tile_stride then return false end
+  end
+  return true
+end
+
+-- All families lowered, placed and with their tables.
+function generate.plan(model, families)
+  for _, family in ipairs(families) do
+    local context = generate.lower(model, family)
+    for i, program in ipairs(family.programs) do
+      program.inputs = tables.inputs(program, context, function(name)
+        return model.use_standard_input(model.programs[i], name)
+      end)
+      tables.check(program)
+    end
+    local packed = layout.of(model, family.programs)
+    model.layout = model.layout or packed
+    if not same_layout(model.layout, packed) then
+      error("families disagree about the packed weights: " .. family.name, 0)
+    end
+  end
+end
+
+-- { { name, text } } of the folder.
+function generate.files(model, families, options)
+  local tables_text = require "gen.emit.tables"
+  local cmake = require "gen.emit.cmake"
+  local files = {}
+  local function add(name, text) files[#files + 1] = { name = name, text = text } end
+  add(model.name .. ".h", tables_text.header(model, families, options))
+  add(model.name .. ".c", tables_text.source(model, families, options))
+  if not options.tables_only then
+    local c = require "gen.emit.c"
+    for _, family in ipairs(families) do add(family.name .. ".c", c.family(model, family, options)) end
+    add("gen.json", cmake.json(model, families))
+    add("sources.cmake", cmake.fragment(model, families))
+  end
+  return files
+end
+
+return generate

@@ -1,0 +1,86 @@
+-- gen/kv.lua -- Where keys and values of each layer lie in a page: kv_layout's rows.
+--
+-- A page holds 64 tokens of every layer that has a cache of its own; layers that read another
+-- one's (nn.kv_of) have no row.
+
+local kv = {}
+
+kv.PAGE_TOKENS = 64
+local bytes_of = { f32 = 4, bf16 = 2 }
+
+local function reads(section, state)
+  for _, op in ipairs(section.ops) do
+    for _, input in ipairs(op.inputs) do
+      if input.tensor == state and not op.def.state then return true end
+    end
+  end
+  return false
+end
+
+local function appends(section)
+  for _, op in ipairs(section.ops) do
+    if op.def.state == "kv" then
+      for _, input in ipairs(op.inputs) do if input.tensor.state then return input.tensor end end
+    end
+  end
+end
+
+-- { dtype, page_bytes, bytes_per_token, rows = { { layer, state, n_heads, ... } }, of_layer }
+local function layout(model, dtype)
+  local rows, of_layer = {}, {}
+  for _, program in ipairs(model.programs) do
+    for _, item in ipairs(program.ops) do
+      for _, section in ipairs(item.sections or {}) do
+        local state = appends(section)
+        for _, layer in ipairs(state and section.layers or {}) do
+          if not of_layer[layer] then
+            of_layer[layer] = {
+              state = "kv", layer = layer, n_readers = reads(section, state) and 1 or 0,
+              n_heads = state.n_heads, d_key = state.d_key, d_value = state.d_value,
+              window = state.window or 0,
+              bytes_per_token = state.n_heads * (state.d_key + state.d_value) * bytes_of[dtype],
+            }
+            rows[#rows + 1] = of_layer[layer]
+          end
+        end
+      end
+    end
+    for _, item in ipairs(program.ops) do
+      for _, section in ipairs(item.sections or {}) do
+        for _, layer in ipairs(section.layers) do
+          local owner = kv.owner(section, layer)
+          if owner ~= layer and of_layer[owner] then
+            of_layer[owner].n_readers = of_layer[owner].n_readers + 1
+          end
+        end
+      end
+    end
+  end
+  table.sort(rows, function(a, b) return a.layer < b.layer end)
+  local offset, bytes = 0, 0
+  for _, row in ipairs(rows) do
+    row.page_offset = offset
+    offset = offset + row.bytes_per_token * kv.PAGE_TOKENS
+    bytes = bytes + row.bytes_per_token
+  end
+  return { dtype = dtype, rows = rows, of_layer = of_layer, page_bytes = offset, bytes_per_token = bytes }
+end
+
+-- The layer whose cache a layer of this section reads: its own, or nn.kv_of's.
+function kv.owner(section, layer)
+  for _, op in ipairs(section.ops) do
+    for _, input in ipairs(op.inputs) do
+      local state = input.tensor
+      if state.state == "kv" and state.owner then
+        return state.owner_of[layer]
+      end
+    end
+  end
+  return layer
+end
+
+function kv.layouts(model)
+  return { bf16 = layout(model, "bf16"), f32 = layout(model, "f32") }
+end
+
+return kv

@@ -1,0 +1,140 @@
+-- gen/layout.lua -- Where each weight lies in the packed arena: in the order in which the
+-- programs read them, layer by layer, so that a step is one stream through memory.
+--
+-- A matrix is tiles of 32 rows. Siblings that one linear reads lie side by side; tiles of a
+-- gated pair lie in turn. All layers of one section have the same layout within the layer, so
+-- that a weight's address is the layer's begin and a constant. Tied weights lie once.
+
+local graph = require "gen.graph"
+
+local layout = {}
+
+local TILE_ROWS, ALIGN = 32, 64
+
+local function round_up(n, unit) return (n + unit - 1) // unit * unit end
+
+-- One weight's tiles, or a vector as floats.
+local function packed(weight, format_name)
+  local format = require("gen.formats." .. format_name)
+  if #weight.shape == 1 then
+    local bytes = round_up(weight.shape[1]:value() * 4, ALIGN)
+    return { pack = "vector", format = format_name, tile_bytes = bytes, bytes = bytes }
+  end
+  local rows, k = weight.shape[1]:value(), weight.shape[2]:value()
+  local tile_bytes = format.tile_bytes(k)
+  return {
+    pack = "tile", format = format_name, tile_bytes = tile_bytes,
+    bytes = (rows + TILE_ROWS - 1) // TILE_ROWS * tile_bytes,
+  }
+end
+
+-- The weights that operations read, in order, from `offset` on. Returns rows { weight, offset,
+-- tile_bytes, tile_stride, format, pack } and the end.
+local function place(ops, section, offset, known)
+  local rows = {}
+  local function put(weight, format, at, stride)
+    local row = packed(weight, format)
+    row.weight, row.offset, row.tile_stride = weight, at, stride or row.tile_bytes
+    rows[#rows + 1] = row
+    known[weight] = true
+    return row
+  end
+  local function format_of(weight)
+    return section and section.formats[weight] or weight.format
+  end
+  for _, op in ipairs(ops) do
+    if not op.layers then
+      local weights = op.weights or {}
+      if not op.weights then
+        for _, input in ipairs(op.inputs) do
+          if input.tensor.weight then weights[#weights + 1] = input.tensor end
+        end
+      end
+      if op.interleaved then
+        local first = packed(weights[1], format_of(weights[1]))
+        for i, weight in ipairs(weights) do
+          put(weight, format_of(weight), offset + (i - 1) * first.tile_bytes, #weights * first.tile_bytes)
+        end
+        offset = offset + #weights * first.bytes
+      else
+        for _, weight in ipairs(weights) do
+          local here = (section and weight.block) or (not section and not weight.block)
+          if here and not known[weight] then
+            offset = offset + put(weight, format_of(weight), offset).bytes
+          end
+        end
+      end
+    end
+  end
+  return rows, offset
+end
+
+-- rows = all weights with absolute offsets; sections get .weights (relative rows), .bytes and
+-- .begins[layer].
+function layout.of(model, programs)
+  local out = { rows = {}, bytes = 0, outside = {} }
+  local known = {}
+  for _, program in ipairs(programs) do
+    for _, item in ipairs(program.ops) do
+      if item.layers then
+        local section_of = {}
+        for _, section in ipairs(item.sections) do
+          section.weights, section.bytes = place(section.ops, section, 0, {})
+          section.begins = {}
+          for _, layer in ipairs(section.layers) do section_of[layer] = section end
+          for _, weight in ipairs(section.kind.weights) do
+            local read = false
+            for _, row in ipairs(section.weights) do read = read or row.weight == weight end
+            if not read then
+              error({ message = ("%s:%d: weight '%s' is never read"):format(weight.file, weight.line, weight.role), code = 1 }, 0)
+            end
+          end
+        end
+        local group = item.layers
+        group.begins = group.begins or {}
+        for layer = 0, #group.layers - 1 do
+          local section = section_of[layer]
+          if section and not group.begins[layer] then
+            group.begins[layer] = out.bytes
+            for _, row in ipairs(section.weights) do
+              local copy = {}
+              for k, v in pairs(row) do copy[k] = v end
+              copy.layer, copy.group, copy.offset = layer, group, out.bytes + row.offset
+              out.rows[#out.rows + 1] = copy
+            end
+            out.bytes = out.bytes + section.bytes
+          end
+          if section then section.begins[layer] = group.begins[layer] end
+        end
+      else
+        local rows, offset = place({ item }, nil, out.bytes, known)
+        for _, row in ipairs(rows) do
+          out.rows[#out.rows + 1] = row
+          out.outside[row.weight] = row
+        end
+        out.bytes = offset
+      end
+    end
+  end
+  for _, weight in ipairs(model.weights) do
+    if not out.outside[weight] then
+      error({ message = ("%s:%d: weight '%s' is never read"):format(weight.file, weight.line, weight.role), code = 1 }, 0)
+    end
+  end
+  for _, group in ipairs(model.groups) do group.begins = nil end
+  return out
+end
+
+-- Elements of all weights, tied ones once.
+function layout.elements(model)
+  local n = 0
+  for _, weight in ipairs(model.weights) do n = n + graph.elements(weight.shape):value() end
+  for _, group in ipairs(model.groups) do
+    for _, block in ipairs(group.layers) do
+      for _, weight in ipairs(block.weights) do n = n + graph.elements(weight.shape):value() end
+    end
+  end
+  return n
+end
+
+return layout

@@ -1,0 +1,71 @@
+-- gen/node.lua -- An operation as kernel(), scratch() and writes() of its file see it: plain
+-- numbers, formats and names. gen/op.lua says what is in it.
+
+local size = require "gen.size"
+
+local node = {}
+
+local PAGE_TOKENS = 64
+
+local function dims_of(tensor)
+  local dims = {}
+  for i, x in ipairs(tensor.shape) do dims[i] = x.extent and x.extent or x:value() end
+  return dims
+end
+
+-- dim_name(576, "d_model"): a size's name in C, or the number. Of several sizes with that value
+-- the preferred one, else the first declared d_, else n_.
+function node.namer(model)
+  return function(n, preferred)
+    local value = size.of(n):value()
+    local best
+    for _, rank in ipairs { "^" .. (preferred or "%$") .. "$", "^d_" } do
+      for _, dim in ipairs(model.dims) do
+        if not best and dim:value() == value and dim.name:find(rank) then best = dim end
+      end
+    end
+    return best and best:c() or tostring(value)
+  end
+end
+
+function node.format(weight, section)
+  return section and section.formats and section.formats[weight] or weight.format
+end
+
+-- A buffer's columns: those of the whole row where the tensor is a part of it.
+local function stride_of(tensor)
+  local root = require("gen.graph").root(tensor)
+  return root.shape[2] and root.shape[2]:value()
+end
+
+function node.face(op, section, context, kv_dtype)
+  local model = context.model
+  local inputs = {}
+  for _, input in ipairs(op.inputs) do
+    local tensor = input.tensor
+    if tensor.state then
+      local layout = model.kv[kv_dtype]
+      inputs[input.name] = {
+        n_heads = tensor.n_heads, d_key = tensor.d_key, d_value = tensor.d_value,
+        window = tensor.window or 0, page_bytes = layout.page_bytes, page_tokens = PAGE_TOKENS,
+      }
+    else
+      inputs[input.name] = {
+        dims = dims_of(tensor), dtype = tensor.dtype, act = tensor.dtype,
+        format = tensor.weight and node.format(tensor, section) or nil,
+        stride = not tensor.weight and stride_of(tensor) or nil,
+      }
+    end
+  end
+  if op.weights and not op.interleaved then -- side by side: one matrix
+    inputs.weight.dims[1] = op.result.shape[2]:value()
+  end
+  local attrs = {}
+  for k, v in pairs(op.attrs) do attrs[k] = size.is(v) and v:value() or v end
+  return {
+    inputs = inputs, y = { dims = dims_of(op.result), dtype = op.result.dtype }, out = op.out,
+    attrs = attrs, kv_dtype = kv_dtype, dim_name = context.dim_name,
+  }
+end
+
+return node

@@ -1,0 +1,75 @@
+-- gen/passes/lower.lua -- What a family computes in: a linear takes its activations in the
+-- format that its weights' format wants (gen/formats: act.default, or act.exact), through a
+-- `convert` that all readers of one row share; rope takes angles that are computed once a step.
+--
+-- Gains: int8 rows are a quarter of the bytes of floats; angles cost their sines once, not
+-- once a layer.
+
+local graph = require "gen.graph"
+local op = require "gen.op"
+
+local function format_of(weight, list)
+  return list.formats and list.formats[weight] or weight.format
+end
+
+local function new_op(def, inputs, attrs, shape, like)
+  local new = graph.op(def, inputs, attrs, shape, like)
+  new.lines = { table.unpack(like.lines) }
+  return new
+end
+
+return function(program, context)
+  local angles = {} -- rope_angles operations, in order of first use
+
+  local function angles_for(rope)
+    local positions, inv_freq = graph.input(rope, "positions"), rope.attrs.inv_freq
+    local key = ("%s/%s"):format(tostring(positions.input), table.concat(inv_freq, " "))
+    for _, known in ipairs(angles) do
+      if known.attrs.inv_freq_key == key then return known.result end
+    end
+    local def = op.find "rope_angles"
+    local attrs = {
+      inv_freq = inv_freq, d = rope.attrs.d_head, inv_freq_key = key,
+      key = #angles == 0 and "step" or "step_" .. #angles + 1,
+    }
+    local shape = def.shape(positions.shape, attrs)
+    for i, x in ipairs(shape) do shape[i] = require("gen.size").of(x) end
+    local new = new_op(def, { { name = "positions", tensor = positions } }, attrs, shape, rope)
+    new.result.name = "angles"
+    angles[#angles + 1] = new
+    return new.result
+  end
+
+  for _, list in ipairs(graph.lists(program)) do
+    local ops, converted = {}, {} -- [tensor][format]
+    for _, node in ipairs(list.ops) do
+      local takes = node.def and node.def.activation
+      if takes then
+        local weight = graph.input(node, "weight")
+        local module = require("gen.formats." .. format_of(weight, list))
+        local format = module.act[context.family.exact and "exact" or "default"]
+        local x = graph.input(node, takes)
+        if format ~= "f32" then
+          converted[x] = converted[x] or {}
+          if not converted[x][format] then
+            local convert = new_op(op.find "convert", { { name = "x", tensor = x } }, {}, x.shape, node)
+            convert.out, convert.result.dtype = format, format
+            ops[#ops + 1] = convert
+            converted[x][format] = convert.result
+          end
+          graph.set_input(node, takes, converted[x][format])
+        end
+      elseif node.def and node.def.name == "rope" then
+        local result = angles_for(node)
+        for _, input in ipairs(node.inputs) do
+          if input.name == "positions" then input.name, input.tensor = "angles", result end
+        end
+      end
+      ops[#ops + 1] = node
+    end
+    list.ops = ops
+    if list.kind == nil then program.ops = ops end
+  end
+  for i, node in ipairs(angles) do table.insert(program.ops, i, node) end
+  return program
+end

@@ -186,7 +186,7 @@ int burin_app_main(const struct burin_model *model, int argc, const char **argv)
     if (n > 0 && (is_one_of(argv[0], "-h", "--help") || is_one_of(argv[0], "help", "-?")))
         overview(&app, stdout);
     else if (n > 0 && is_one_of(argv[0], "--version", "version"))
-        printf("%s %s, built with %s\n", model->name, BURIN_VERSION, __VERSION__);
+        printf("%s %s, built with %s\n", model->name, BURIN_VERSION, BURIN_COMPILER);
     else
         status = run_command(&app, n, argv, &err);
     burin_arena_close(&app.arena);

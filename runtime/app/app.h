@@ -31,6 +31,12 @@ struct burin_app {
     struct burin_arena arena;
 };
 
+#ifdef __clang__
+#define BURIN_COMPILER "clang " __clang_version__
+#else
+#define BURIN_COMPILER "gcc " __VERSION__
+#endif
+
 /* All of a binary: read the command line, run the command, return its exit code. argv is
  * reordered. */
 int burin_app_main(const struct burin_model *model, int argc, const char **argv);
@@ -59,14 +65,6 @@ enum burin_status burin_app_open(
         struct burin_engine **engine,
         struct burin_error *err);
 
-/* A plan as the engine would make it from the same settings. A tokenizer of 0 bytes is one
- * that is assumed. */
-enum burin_status burin_app_make_plan(
-        const struct burin_app *app,
-        size_t tokenizer_bytes,
-        struct burin_plan *plan,
-        struct burin_error *err);
-
 /* The weights that would be used, and their tokenizer. */
 struct burin_found {
     struct burin_checkpoint checkpoint;
@@ -76,6 +74,23 @@ struct burin_found {
 enum burin_status burin_app_find(
         struct burin_app *app, struct burin_found *found, struct burin_error *err);
 void burin_found_close(struct burin_found *found);
+
+/* ---- make_plan.c ----------------------------------------------------------------- */
+
+/* What --kv-cache-dtype says; *given is false without it. */
+enum burin_status burin_app_kv_dtype(
+        const struct burin_app *app,
+        bool *given,
+        enum burin_dtype *dtype,
+        struct burin_error *err);
+
+/* A plan as the engine would make it from the same settings. A tokenizer of 0 bytes is one
+ * that is assumed. */
+enum burin_status burin_app_make_plan(
+        const struct burin_app *app,
+        size_t tokenizer_bytes,
+        struct burin_plan *plan,
+        struct burin_error *err);
 
 /* ---- input.c --------------------------------------------------------------------- */
 

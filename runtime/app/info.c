@@ -90,7 +90,7 @@ static void write_text(
                burin_human_bytes((int64_t)family->weights_bytes).text, kv,
                reason(app, family, chosen));
     }
-    printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, __VERSION__, SANITIZER);
+    printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, BURIN_COMPILER, SANITIZER);
     printf("  machine   %d cores\n", burin_machine_cores());
     if (found)
         printf("  weights   %s\n", found->checkpoint.path);
@@ -149,7 +149,7 @@ static void write_json(
     burin_json_bool(&json, "chat", model->chat != NULL);
     burin_json_open(&json, "build", '{');
     burin_json_text(&json, "version", BURIN_VERSION, SIZE_MAX);
-    burin_json_text(&json, "compiler", __VERSION__, SIZE_MAX);
+    burin_json_text(&json, "compiler", BURIN_COMPILER, SIZE_MAX);
     burin_json_close(&json);
     burin_json_integer(&json, "cores", burin_machine_cores());
     burin_json_text(&json, "weights", found ? found->checkpoint.path : NULL, SIZE_MAX);

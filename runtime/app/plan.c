@@ -24,9 +24,10 @@ enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err)
     enum burin_status status = burin_app_make_plan(app, tokenizer_bytes, &plan, err);
     if (status)
         return status;
-    if (app->settings.json)
+    if (app->settings.json) {
         burin_plan_json(&plan, stdout);
-    else
-        burin_plan_report(&plan, stdout);
-    return burin_plan_check(&plan, err);
+        return burin_plan_check(&plan, err);
+    }
+    burin_plan_report(&plan, stdout);
+    return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");
 }

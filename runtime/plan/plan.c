@@ -512,9 +512,13 @@ enum burin_status burin_plan_make(
         return status;
     account(plan, request);
 
-    plan->longest_context = largest_that_fits(
-            plan, request, pool_given, offsetof(struct burin_plan, n_ctx),
-            page_tokens(plan), plan->model->n_ctx);
+    const size_t n_ctx = offsetof(struct burin_plan, n_ctx);
+    if (fits_with(plan, request, pool_given, n_ctx, plan->model->n_ctx))
+        plan->longest_context = plan->model->n_ctx; /* perhaps no whole number of pages */
+    else
+        plan->longest_context = largest_that_fits(
+                plan, request, pool_given, offsetof(struct burin_plan, n_ctx),
+                page_tokens(plan), plan->model->n_ctx);
     plan->most_sequences = largest_that_fits(
             plan, request, pool_given, offsetof(struct burin_plan, n_sequences), 1,
             plan->n_batch < 1024 ? plan->n_batch : 1024);

@@ -1,0 +1,47 @@
+/* runtime/app/plan_main.c -- `gen plan`: the emitted tables of one model and runtime/plan,
+ * without weights, text, engine or kernels. gen compiles it and hands its options on. */
+#include "runtime/app/app.h"
+#include "runtime/plan/report.h"
+
+#include <stdio.h>
+
+static enum burin_status plan_tables(
+        struct burin_app *app, int argc, const char **argv, struct burin_error *err)
+{
+    enum burin_status status =
+            burin_settings_read(&app->settings, BURIN_PLAN, argc, argv, err);
+    if (status)
+        return status;
+    if (app->settings.help) {
+        printf("options of the plan:\n");
+        burin_settings_help(BURIN_PLAN, stdout);
+        return BURIN_OK;
+    }
+    if (app->settings.n_words)
+        return burin_fail(
+                err, BURIN_EUSAGE, "plan takes options only, not '%.40s'",
+                app->settings.words[0]);
+    struct burin_plan plan;
+    status = burin_app_make_plan(app, 0, &plan, err);
+    if (status)
+        return status;
+    if (app->settings.json)
+        burin_plan_json(&plan, stdout);
+    else
+        burin_plan_report(&plan, stdout);
+    return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");
+}
+
+int main(int argc, char **argv)
+{
+    static struct burin_error err;
+    struct burin_app app = { .model = &burin_model,
+                             .program = "gen",
+                             .command = BURIN_PLAN };
+    const int n = argc > 0 ? argc - 1 : 0;
+    const enum burin_status status =
+            plan_tables(&app, n, (const char **)argv + (argc > 0), &err);
+    if (status)
+        fprintf(stderr, "gen plan: %s\n", err.message);
+    return burin_exit_code(status);
+}

@@ -2,7 +2,7 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -52,38 +52,80 @@ double burin_random(uint64_t s[4])
 
 /* ---- Rows of logits ---------------------------------------------------------------- */
 
-/* The largest; NaN where any is NaN or +Inf, or all are -Inf. Sixteen running maxima let the
- * compiler use vectors; a maximum does not depend on the order. */
+/* A float's bits as an integer of the same order: NaNs lie above +Inf and below -Inf. Unlike
+ * a maximum of floats, one of integers is a vector instruction without -ffast-math. */
+static int32_t order_key(float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
+enum { BLOCK = 256, KEY_OF_INF = 0x7f800000, KEY_OF_MINUS_INF = -0x7f800000 - 1 };
+
+struct range {
+    int32_t high;
+    int32_t low;
+};
+
+/* Of the keys of up to BLOCK logits. */
+static struct range range_of(const float *logits, int n)
+{
+    struct range r = { .high = INT32_MIN, .low = INT32_MAX };
+    if (n >= BLOCK) { /* a constant count: the compiler's vectors need no rest */
+        for (int i = 0; i < BLOCK; i++) {
+            const int32_t key = order_key(logits[i]);
+            r.high = key > r.high ? key : r.high;
+            r.low = key < r.low ? key : r.low;
+        }
+        return r;
+    }
+    for (int i = 0; i < n; i++) {
+        const int32_t key = order_key(logits[i]);
+        r.high = key > r.high ? key : r.high;
+        r.low = key < r.low ? key : r.low;
+    }
+    return r;
+}
+
+struct peak {
+    float logit; /* the largest; NaN where any is NaN or +Inf, or all are -Inf */
+    int begin;   /* of the block in which it occurs first */
+};
+
+static struct peak find_peak(const float *logits, int n)
+{
+    struct peak peak = { .logit = NAN };
+    struct range all = { .high = KEY_OF_MINUS_INF };
+
+    for (int begin = 0; begin < n; begin += BLOCK) {
+        const struct range r = range_of(logits + begin, n - begin);
+        if (r.high > all.high) {
+            all.high = r.high;
+            peak.begin = begin;
+        }
+        all.low = r.low < all.low ? r.low : all.low;
+    }
+    if (all.high < KEY_OF_INF && all.low >= KEY_OF_MINUS_INF &&
+        all.high > KEY_OF_MINUS_INF) {
+        const int32_t bits = all.high ^ ((all.high >> 31) & INT32_MAX);
+        memcpy(&peak.logit, &bits, sizeof bits);
+    }
+    return peak;
+}
+
 static float largest(const float *logits, int n)
 {
-    enum { LANES = 16 };
-    float most[LANES];
-    bool strange = false;
-    for (int lane = 0; lane < LANES; lane++)
-        most[lane] = -INFINITY;
-
-    for (int i = 0; i < n / LANES * LANES; i += LANES)
-        for (int lane = 0; lane < LANES; lane++) {
-            const float x = logits[i + lane];
-            strange |= !(x < INFINITY);
-            most[lane] = x > most[lane] ? x : most[lane];
-        }
-    for (int i = n / LANES * LANES; i < n; i++) {
-        strange |= !(logits[i] < INFINITY);
-        most[0] = logits[i] > most[0] ? logits[i] : most[0];
-    }
-    for (int lane = 1; lane < LANES; lane++)
-        most[0] = most[lane] > most[0] ? most[lane] : most[0];
-    return strange || most[0] == -INFINITY ? NAN : most[0];
+    return find_peak(logits, n).logit;
 }
 
 int32_t burin_argmax(const float *logits, int n)
 {
-    const float most = largest(logits, n);
-    for (int32_t i = 0; i < n; i++)
-        if (logits[i] == most)
-            return i;
-    return -1;
+    const struct peak peak = find_peak(logits, n);
+    int32_t i = peak.logit == 0 ? 0 : peak.begin; /* -0.0 == 0.0, its key is less */
+    while (i < n && logits[i] != peak.logit)
+        i++;
+    return isnan(peak.logit) ? -1 : i;
 }
 
 double burin_log_prob(const float *logits, int n, int32_t target)
@@ -127,25 +169,40 @@ static void sift_down(struct burin_candidate *heap, int n, int at)
     }
 }
 
-/* The first k in order, or all where k is 0: what is better than the heap's root replaces it.
- * Ids come in ascending order, so an equal logit is never better. */
+static int keep_all(struct burin_candidate *candidates, const float *logits, int n_vocab)
+{
+    int n = 0;
+    for (int32_t id = 0; id < n_vocab; id++)
+        if (logits[id] > -INFINITY)
+            candidates[n++] = (struct burin_candidate){ .logit = logits[id], .id = id };
+    return n;
+}
+
+/* The first k in order: what is better than the heap's root replaces it. Ids come in ascending
+ * order, so an equal logit is never better. Blocks that have nothing better are passed over
+ * at the speed of a maximum. */
 static int keep_top_k(
         struct burin_candidate *candidates, const float *logits, int n_vocab, int k)
 {
     int n = 0;
-    for (int32_t id = 0; id < n_vocab; id++) {
-        const float logit = logits[id];
-        if (logit == -INFINITY)
+    int32_t id = 0;
+    for (; id < n_vocab && n < k; id++)
+        if (logits[id] > -INFINITY)
+            candidates[n++] = (struct burin_candidate){ .logit = logits[id], .id = id };
+    for (int at = n / 2 - 1; at >= 0; at--)
+        sift_down(candidates, n, at);
+
+    while (id < n_vocab) {
+        const int32_t end = n_vocab - id < BLOCK ? n_vocab : id + BLOCK;
+        if (range_of(logits + id, end - id).high <= order_key(candidates[0].logit)) {
+            id = end;
             continue;
-        if (!k || n < k) {
-            candidates[n++] = (struct burin_candidate){ .logit = logit, .id = id };
-            if (n == k)
-                for (int at = n / 2 - 1; at >= 0; at--)
-                    sift_down(candidates, n, at);
-        } else if (logit > candidates[0].logit) {
-            candidates[0] = (struct burin_candidate){ .logit = logit, .id = id };
-            sift_down(candidates, n, 0);
         }
+        for (; id < end; id++)
+            if (logits[id] > candidates[0].logit) {
+                candidates[0] = (struct burin_candidate){ .logit = logits[id], .id = id };
+                sift_down(candidates, n, 0);
+            }
     }
     return n;
 }
@@ -201,6 +258,18 @@ static int keep_mass(struct burin_candidate *c, int n, double mass)
         }
     }
     return end;
+}
+
+/* Leave out what is too light to be among the first that reach the share p: all below
+ * (1 - p) / n of the sum make less than 1 - p of it together. Mostly some hundreds stay. */
+static int keep_heavy(struct burin_candidate *c, int n, double p, double sum)
+{
+    const double least = (1 - p) * sum / n;
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if ((double)c[i].weight >= least)
+            c[kept++] = c[i];
+    return kept;
 }
 
 static int keep_min_p(struct burin_candidate *c, int n, float min_p)
@@ -265,12 +334,14 @@ int32_t burin_sampler_draw(
         return -1;
 
     struct burin_candidate *c = sampler->candidates;
-    const int top_k = sampling->top_k > 0 ? sampling->top_k : 0;
-    int n = keep_top_k(c, logits, sampler->n_vocab, top_k);
+    int n = sampling->top_k > 0 ? keep_top_k(c, logits, sampler->n_vocab, sampling->top_k)
+                                : keep_all(c, logits, sampler->n_vocab);
     if (sampling->top_p < 1 || sampling->min_p > 0) {
         const double sum = weigh(c, n, most, 1);
-        if (sampling->top_p < 1)
+        if (sampling->top_p < 1) {
+            n = keep_heavy(c, n, (double)sampling->top_p, sum);
             n = keep_mass(c, n, (double)sampling->top_p * sum);
+        }
         if (sampling->min_p > 0)
             n = keep_min_p(c, n, sampling->min_p);
     }

@@ -68,24 +68,25 @@ struct range {
     int32_t low;
 };
 
-/* Of the keys of up to BLOCK logits. */
+/* Of the keys of up to BLOCK logits. A constant count, so that the vectors need no rest. */
 static struct range range_of(const float *logits, int n)
 {
-    struct range r = { .high = INT32_MIN, .low = INT32_MAX };
-    if (n >= BLOCK) { /* a constant count: the compiler's vectors need no rest */
+    int32_t high = INT32_MIN;
+    int32_t low = INT32_MAX;
+    if (n >= BLOCK) {
         for (int i = 0; i < BLOCK; i++) {
             const int32_t key = order_key(logits[i]);
-            r.high = key > r.high ? key : r.high;
-            r.low = key < r.low ? key : r.low;
+            high = key > high ? key : high;
+            low = key < low ? key : low;
         }
-        return r;
+    } else {
+        for (int i = 0; i < n; i++) {
+            const int32_t key = order_key(logits[i]);
+            high = key > high ? key : high;
+            low = key < low ? key : low;
+        }
     }
-    for (int i = 0; i < n; i++) {
-        const int32_t key = order_key(logits[i]);
-        r.high = key > r.high ? key : r.high;
-        r.low = key < r.low ? key : r.low;
-    }
-    return r;
+    return (struct range){ .high = high, .low = low };
 }
 
 struct peak {

@@ -32,6 +32,7 @@ enum burin_token_kind {
 struct burin_vocab_token {
     struct burin_span text;
     enum burin_token_kind kind;
+    bool in_model; /* merges may make it */
 };
 
 struct burin_vocab_merge {
@@ -75,11 +76,12 @@ struct burin_vocab {
     struct burin_vocab_added *added;
     int n_splits;
     struct burin_split splits[BURIN_MAX_SPLITS];
+    bool is_byte_level; /* always, once it is read */
     bool nfc;           /* normalize to NFC first */
     bool ignore_merges; /* a piece that is a token is that token, whatever the merges */
-    int32_t unknown;    /* stands for bytes without a token; -1: they vanish */
-    bool fuse_unknown;  /* one for a run of them */
-    int n_prefix;       /* ids that begin every text, as the model was trained */
+    int32_t unknown; /* stands for bytes without a token; -1: they vanish before merging */
+    bool fuse_unknown; /* one for a run of them */
+    int n_prefix;      /* ids that begin every text, as the model was trained */
     int32_t prefix[BURIN_MAX_PREFIX];
     int32_t eos; /* -1 where the source does not say */
 

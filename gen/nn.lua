@@ -492,8 +492,9 @@ function nn.new(source)
   function source.use_standard_input(into, name)
     local before = program
     program = into
-    use_input(name, nn.standard_inputs[name], "i32")
+    local tensor = use_input(name, nn.standard_inputs[name], "i32")
     program = before
+    return tensor
   end
 
   function words.input(name, shape, dtype)

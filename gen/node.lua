@@ -14,17 +14,21 @@ local function dims_of(tensor)
 end
 
 -- dim_name(576, "d_model"): a size's name in C, or the number. Of several sizes with that value
--- the preferred one, else the first declared d_, else n_.
+-- the preferred one, else one of its kind (n_kv_heads for n_heads), else the first declared.
 function node.namer(model)
+  local function find(value, pattern)
+    for _, dim in ipairs(model.dims) do
+      if dim:value() == value and dim.name:find(pattern) then return dim:c() end
+    end
+  end
   return function(n, preferred)
     local value = size.of(n):value()
-    local best
-    for _, rank in ipairs { "^" .. (preferred or "%$") .. "$", "^d_" } do
-      for _, dim in ipairs(model.dims) do
-        if not best and dim:value() == value and dim.name:find(rank) then best = dim end
-      end
+    if preferred then
+      local name = find(value, "^" .. preferred .. "$")
+        or find(value, "^" .. preferred:sub(1, 2) .. ".*" .. preferred:match "[^_]*$" .. "$")
+      if name or preferred:sub(1, 2) == "n_" then return name or tostring(value) end
     end
-    return best and best:c() or tostring(value)
+    return find(value, "^d_") or find(value, "^n_vocab$") or tostring(value)
   end
 end
 

@@ -107,11 +107,11 @@ function op.find(name)
   return loaded[name]
 end
 
--- Can this operation write its result in a format itself?
-function op.can_write(node, format)
+-- Can an operation write its result in a format itself? `face` is the node as kernel() sees it.
+function op.can_write(def, face, format)
   local listed = false
-  for _, out in ipairs(node.def.out) do listed = listed or out == format end
-  return listed and (not node.def.writes or node.def.writes(node, format))
+  for _, out in ipairs(def.out) do listed = listed or out == format end
+  return listed and (not def.writes or def.writes(face, format))
 end
 
 return op

@@ -83,7 +83,7 @@ function File:arguments(kernel, op, section, access)
     elseif of_stride and inputs[of_stride] then
       args[#args + 1] = stride(inputs[of_stride], self.context.dim_name)
     elseif arg == "rows" then
-      args[#args + 1] = access.batch .. count_name(op.extent)
+      args[#args + 1] = access.batch .. count_name(graph.extent(op.result))
     elseif arg == "scratch" then
       args[#args + 1] = scratch > 0 and access.buffers .. self:scratch_name(op.phase) or "NULL"
     elseif arg == "scratch_stride" then

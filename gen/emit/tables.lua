@@ -73,6 +73,8 @@ end
 
 function File:program(family, program)
   local prefix = family.name .. "_" .. program.name
+  local shared = self.known[program.name] and prefix or program.name
+  self.known[program.name] = true
   local inputs = {}
   for i, input in ipairs(program.inputs) do
     inputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s }"):format(
@@ -99,10 +101,10 @@ function File:program(family, program)
       linear_text(buffer.offset, buffer.extent), linear_text(buffer.bytes, buffer.extent))
   end
   local names = {
-    inputs = self:table("burin_input", prefix .. "_inputs", inputs),
-    outputs = self:table("burin_output", prefix .. "_outputs", outputs),
-    costs = self:table("burin_chunk_cost", prefix .. "_costs", costs),
-    buffers = self:table("burin_buffer", prefix .. "_buffers", buffers),
+    inputs = self:table("burin_input", shared .. "_inputs", inputs),
+    outputs = self:table("burin_output", shared .. "_outputs", outputs),
+    costs = self:table("burin_chunk_cost", shared .. "_costs", costs),
+    buffers = self:table("burin_buffer", shared .. "_buffers", buffers),
   }
   local run = "NULL"
   if not self.options.tables_only then
@@ -153,7 +155,10 @@ function File:weights()
     packed[i] = { ("{ %d,"):format(row.offset), ("%d,"):format(row.tile_bytes), ("%d,"):format(row.tile_stride), name .. " }," }
   end
   if not self.options.tables_only then self:put(pack.text()) end
-  self:put("/* clang-format off: a row a line */")
+  self:put("/* clang-format off: tables */")
+  self:put("")
+  self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
+  self:put("")
   self:put("/* role, layer, names, rows, columns, format, heads of permuted rows in GGUF */")
   self:put("static const struct burin_weight weights[] = {")
   self:put(text.columns(rows, "    "))
@@ -180,7 +185,7 @@ function File:kv(family)
     layouts[i] = ("{ .dtype = %s, .page_tokens = 64, .page_bytes = %d, .bytes_per_token = %d,\n      .n_rows = %d, .rows = %s }"):format(
       dtype_enum[dtype], layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
   end
-  return self:table("burin_kv_layout", family.name .. "_kv", layouts)
+  return self:table("burin_kv_layout", self.known.kv and family.name .. "_kv" or "kv", layouts)
 end
 
 -- ---- The files ------------------------------------------------------------------------------
@@ -236,8 +241,6 @@ function emit.source(model, families, options)
     self:put("")
   end
   self:put("#include <stddef.h>")
-  self:put("")
-  self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
   self:put("")
   self:weights()
   local family_rows = {}

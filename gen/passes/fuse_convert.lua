@@ -3,6 +3,7 @@
 
 local graph = require "gen.graph"
 local op = require "gen.op"
+local face = require("gen.node").face
 
 return function(program, context)
   local uses = graph.uses(program)
@@ -13,7 +14,8 @@ return function(program, context)
         local x = graph.input(node, "x")
         local maker = x.op
         if maker and maker.def and uses[x] == 1 and not maker.into and not maker.views
-          and not maker.def.in_place and op.can_write(maker, node.out, context) then
+          and not maker.def.in_place
+          and op.can_write(maker.def, face(maker, list, context, context.family.kv_dtypes[1]), node.out) then
           maker.out, maker.result.dtype = node.out, node.out
           graph.replace(program, node.result, maker.result)
           table.remove(list.ops, i)

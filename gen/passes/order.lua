@@ -1,6 +1,9 @@
 -- gen/passes/order.lua -- Phases: runs of operations in one extent. An operation belongs to the
--- phase of its result's rows; `rows` reads the phase before and closes it. Within a phase the
--- description's order stands. program.phases = { { name, extent } }, op.phase an index.
+-- phase of its result's rows; `rows` reads the phase before and closes it.
+--
+-- Within a list, operations that need no barrier between them come together: three linears of
+-- one input, then what reads them. Gains: a barrier each; else the description's order stands.
+-- program.phases = { { name, extent } }, op.phase an index.
 
 local graph = require "gen.graph"
 
@@ -10,6 +13,70 @@ local function extent_of(node)
   local tensor = node.layers and node.x or node.result
   if node.def and node.def.name == "rows" then tensor = graph.input(node, "x") end
   return graph.extent(tensor)
+end
+
+-- What must stay before what: [later] = { earlier = true }, by results, places and states.
+local function constraints(ops)
+  local function touched(node)
+    local list = {}
+    for _, input in ipairs(node.inputs) do
+      local tensor = input.tensor
+      if tensor.state then
+        list[#list + 1] = { what = "state", write = node.def.state ~= nil }
+      elseif not (tensor.weight or tensor.input) then
+        list[#list + 1] = { what = graph.root(tensor), write = false }
+      end
+    end
+    if not node.def.state then list[#list + 1] = { what = graph.root(node.result), write = true } end
+    return list
+  end
+  local before, seen = {}, {}
+  for _, node in ipairs(ops) do
+    before[node] = {}
+    local mine = touched(node)
+    for _, earlier in ipairs(seen) do
+      for _, a in ipairs(earlier.touched) do
+        for _, b in ipairs(mine) do
+          if a.what == b.what and (a.write or b.write) then before[node][earlier.node] = true end
+        end
+      end
+    end
+    seen[#seen + 1] = { node = node, touched = mine }
+  end
+  return before
+end
+
+-- Those that only need what is synchronized already, or what their own thread made, come first.
+local function gather(ops)
+  local before = constraints(ops)
+  local sorted, done, fresh = {}, {}, {}
+  local function ready(node, without_barrier)
+    if done[node] then return false end
+    for earlier in pairs(before[node]) do
+      if not done[earlier] then return false end
+      local own_rows = node.def.partition == "rows" and earlier.def.partition == "rows"
+      if without_barrier and fresh[earlier] and not own_rows then return false end
+    end
+    return true
+  end
+  while #sorted < #ops do
+    local next_node
+    for _, node in ipairs(ops) do
+      if ready(node, true) then
+        next_node = node
+        break
+      end
+    end
+    if not next_node then fresh = {} end
+    for _, node in ipairs(next_node and {} or ops) do
+      if ready(node, false) then
+        next_node = node
+        break
+      end
+    end
+    sorted[#sorted + 1], done[next_node], fresh[next_node] = next_node, true, true
+  end
+  return sorted
 end
 
 return function(program)
@@ -25,6 +92,7 @@ return function(program)
     end
     node.phase, node.extent = index[extent], extent
     for _, section in ipairs(node.sections or {}) do
+      section.ops = gather(section.ops)
       for _, inner in ipairs(section.ops) do
         inner.phase, inner.extent = index[extent], extent
         if extent_of(inner) ~= extent then

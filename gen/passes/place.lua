@@ -55,7 +55,7 @@ local function live_ranges(program)
   local made_in = {}
   for _, row in ipairs(flat) do
     made_in[graph.root(row.op.result)] = made_in[graph.root(row.op.result)] or row.loop or false
-    touch(row.op.result, row)
+    if not row.op.def.state then touch(row.op.result, row) end
     for _, input in ipairs(row.op.inputs) do
       touch(input.tensor, row)
       -- What a loop reads but doesn't make must live until the loop's end.

@@ -22,7 +22,7 @@ local function accesses(node)
   end
   if not node.def.state then add(node.result, true) end
   for _, access in ipairs(list) do
-    access.rows = node.def.partition == "rows" and node.extent or nil
+    access.rows = node.def.partition == "rows" and graph.extent(node.result) or nil
     access.op = node
   end
   return list

@@ -30,6 +30,7 @@ local GEN = { -- gen/<module or folder>; "gen" is the command itself
   tables   = { "passes", "op", "ops", "formats", "graph", "size" },
   emit     = { "tables", "op", "ops", "formats", "graph", "size", "template" },
   new      = {},
+  plan     = {},
 }
 
 local function set(list, own)

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""tests/models/test_cli.py -- The binary as a user meets it: what goes to stdout and what to
+stderr, exit codes, errors that name what was found and what mends it, JSON that parses,
+pipes, Ctrl-C, and a chat at a terminal."""
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+import burin
+
+weights = burin.smollm2_weights()
+binary = burin.binary(burin.SMOLLM2)
+report = burin.Report()
+clean = {k: v for k, v in os.environ.items() if not k.startswith(("BURIN_", "HF_"))}
+
+
+class Done:
+    def __init__(self, process):
+        self.code = process.returncode
+        self.out = process.stdout.decode("utf-8", "replace")
+        self.err = process.stderr.decode("utf-8", "replace")
+
+
+def call(*arguments, stdin=b"", env=None, model=True, program=binary, **how):
+    command = [program, *map(str, arguments)] + (["-m", weights] if model else [])
+    return Done(subprocess.run(command, input=stdin, capture_output=True,
+                               env={**clean, **(env or {})}, timeout=120, **how))
+
+
+def expect(name, done, code, out=(), err=()):
+    wrong = [f"exit code {done.code}, not {code}"] if done.code != code else []
+    wrong += [f"stdout lacks {text!r}" for text in out if text not in done.out]
+    wrong += [f"stderr lacks {text!r}" for text in err if text not in done.err]
+    report.line(not wrong, name + "".join(f"\n       {w}" for w in wrong) +
+                (f"\n       {done.out[-300:]!r}\n       {done.err[-600:]!r}" if wrong else ""))
+
+
+def check(name, holds, found=""):
+    report.line(holds, name if holds else f"{name}: {found!r}")
+
+
+def parsed(done):
+    try:
+        return json.loads(done.out)
+    except json.JSONDecodeError:
+        return {}
+
+
+# ---- Answers --------------------------------------------------------------------------
+
+short = ("-n", 12)
+answer = call("run", "Why is the sky blue?", *short)
+expect("run answers", answer, 0)
+check("stdout holds an answer and nothing else", len(answer.out.strip()) > 10, answer.out)
+check("stderr is empty where it is no terminal", answer.err == "", answer.err)
+piped = call("run", *short, stdin=b"Why is the sky blue?\n")
+check("a pipe on stdin is the prompt", piped.out == answer.out, piped.out)
+for name, arguments in {
+    "words without quotes": ("run", "Why", "is", "the", "sky", "blue?"),
+    "-p": ("run", "-p", "Why is the sky blue?"),
+    "no command at all": ("-p", "Why is the sky blue?"),
+    "-f -": ("run", "-f", "-"),
+}.items():
+    same = call(*arguments, *short, stdin=b"Why is the sky blue?")
+    check(f"{name} give the same answer", same.out == answer.out, same.out + same.err)
+with tempfile.TemporaryDirectory() as folder:
+    (Path(folder) / "p.txt").write_text("Why is the sky blue?\n")
+    same = call("run", "-f", Path(folder) / "p.txt", *short)
+    check("-f FILE gives the same answer", same.out == answer.out, same.out + same.err)
+
+told = call("run", "Why is the sky blue?", "-v", *short)
+expect("-v tells speed on stderr", told, 0, err=["tokens", "a second"])
+check("and leaves stdout alone", told.out == answer.out, told.out)
+
+made = parsed(call("run", "Why is the sky blue?", "--json", *short))
+check("run --json is one object", made.get("text", "").strip() == answer.out.strip(), made)
+check("-n counts tokens", made.get("tokens") == 12 and len(made.get("ids", [])) == 12, made)
+check("an end by -n is a length", made.get("finish") == "length", made)
+
+drawn = [call("run", "Name a colour.", "--temp", 1.5, "-s", seed, "-n", 16).out
+         for seed in (1, 1, 2)]
+check("the same seed draws the same", drawn[0] == drawn[1], drawn)
+check("another seed draws another", drawn[0] != drawn[2], drawn)
+
+raw = call("run", "--raw", "The capital of France is", "-n", 3)
+expect("--raw continues a text", raw, 0, out=["Paris"])
+stopped = call("run", "--raw", "1, 2, 3, 4,", "-n", 30, "--stop", "8")
+check("--stop ends before its text", "7" in stopped.out and "8" not in stopped.out, stopped.out)
+one_word = call("run", "-sys", "You are a pirate.", "Who are you?", *short)
+check("-sys changes the answer", one_word.code == 0 and
+      one_word.out != call("run", "Who are you?", *short).out, one_word.out)
+by_environment = call("run", "Why is the sky blue?", env={"BURIN_PREDICT": "12"})
+check("options are read from the environment", by_environment.out == answer.out,
+      by_environment.out)
+by_environment = call("run", "Why is the sky blue?", *short, model=False,
+                      env={"BURIN_MODEL": weights})
+check("and the weights too", by_environment.out == answer.out, by_environment.err)
+noted = call("run", "Hi", "-n", 1, "-ngl", 99)
+expect("-ngl is accepted and told of", noted, 0, err=["-ngl does nothing here"])
+
+# ---- Refusals -------------------------------------------------------------------------
+
+expect("an empty prompt is refused", call("run", ""), 2, err=["empty"])
+expect("an empty pipe is refused", call("run"), 2, err=["empty"])
+long = "word " * 300
+expect("a prompt beyond the context is refused with both numbers",
+       call("run", long, "-c", 128), 1, err=["128", "tokens"])
+expect("bytes that are not UTF-8 are refused with their place",
+       call("run", stdin=b"abc\xff\xfe"), 2, err=["UTF-8", "3"])
+expect("an unknown option is told what is near", call("run", "x", "--tempp", 1), 2,
+       err=["unknown option --tempp", "--temp"])
+expect("an unknown command is told what is near", call("evall"), 2, err=["eval"])
+expect("a number out of range is refused with the range", call("run", "x", "--top-p", 2), 2,
+       err=["--top-p goes from 0 to 1"])
+expect("a context beyond the model's is refused", call("run", "x", "-c", 99999), 1,
+       err=["99999", "8192"])
+expect("two prompts are refused", call("run", "a", "-p", "b"), 2, err=["once"])
+expect("a file that is not there", call("run", "-f", "/no/such/file"), 2, err=["/no/such/file"])
+expect("weights that are not there", call("run", "x", "-m", "/no/such.gguf", model=False), 4,
+       err=["/no/such.gguf"])
+with tempfile.TemporaryDirectory() as folder:
+    alone = shutil.copy(binary, Path(folder) / "alone")
+    missing = call("run", "x", model=False, program=alone, cwd=folder,
+                   env={"HOME": folder, "XDG_CACHE_HOME": folder})
+    expect("no weights: the places looked and how to get them", missing, 4,
+           err=["build/weights", "hub", "demo-weights smollm2-135m", folder])
+    wrong = Path(folder) / "wrong.gguf"
+    wrong.write_bytes(b"GGUF" + bytes(60))
+    expect("broken weights", call("run", "x", "-m", wrong, model=False), 4, err=["wrong.gguf"])
+small = call("plan", "--card", "64MiB")
+expect("what does not fit: exit code 3, by how much, who is largest", small, 3,
+       out=["does not fit", "short by", "weights"])
+expect("run refuses the same way", call("run", "x", "--vram-limit", "64MiB"), 3,
+       err=["short by", "weights"])
+mended = call("plan", "--card", "400MiB", "--parallel", 8)
+expect("the advice is one option", mended, 3, out=["Smallest change: --"])
+option, value = mended.out.split("Smallest change: ")[-1].split()[:2] if mended.code == 3 else "--x 1".split()
+arguments = {"--card": "400MiB", "--parallel": "8"}
+arguments[option] = value
+expect("and it mends it", call("plan", *[w for pair in arguments.items() for w in pair]), 0)
+with open("/dev/full", "wb") as full:
+    process = subprocess.run([binary, "run", "-m", weights, "Hi", "-n", "4"], stdout=full,
+                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean)
+    check("a full disk under stdout is an error", process.returncode == 1, process.stderr)
+
+# ---- JSON and help --------------------------------------------------------------------
+
+with tempfile.TemporaryDirectory() as folder:
+    text = Path(folder) / "text.txt"
+    text.write_text("It was the best of times, it was the worst of times. " * 20)
+    ids = Path(folder) / "ids.txt"
+    ids.write_text("504 3575 282 4649\n\n1 2 3\n")
+    for command, keys in {
+        ("plan",): "model variant quant family card elements weights_bytes programs kv owners "
+                   "fits short_by_bytes advice",
+        ("info",): "model variant quant families weights",
+        ("tokenize", "a <|im_end|> 12"): "n_tokens tokens",
+        ("eval", "--text", text, "--window", 64): "perplexity nll scored tokens_per_second",
+        ("eval", "--ids", ids): "sequences",
+        ("bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1"): "rows bandwidth weights_bytes",
+    }.items():
+        found = parsed(call(*command, "--json"))
+        lacking = [key for key in keys.split() if key not in found]
+        check(f"{command[0]} --json has its keys", found and not lacking, lacking or found)
+    dump = Path(folder) / "dump"
+    call("eval", "--ids", ids, "--dump-logits", dump)
+    check("--dump-logits writes a row a position", dump.stat().st_size == 7 * 49152 * 4,
+          dump.stat().st_size)
+
+pieces = parsed(call("tokenize", "a <|im_end|> 12", "--json"))["tokens"]
+check("special tokens in a text are plain text", all(p["kind"] == "normal" for p in pieces), pieces)
+check("pieces put together are the text",
+      "".join(p["piece"] for p in pieces) == "a <|im_end|> 12", pieces)
+marked = parsed(call("tokenize", "a <|im_end|> 12", "--json", "--parse-special"))["tokens"]
+check("unless asked for", any(p["kind"] == "special" for p in marked), marked)
+check("tokenize --ids is a line of ids",
+      call("tokenize", "--ids", "a <|im_end|> 12").out.split() == [str(p["id"]) for p in pieces])
+
+for command in ("run", "eval", "bench", "tokenize", "plan", "info"):
+    page = call(command, "--help", model=False)
+    expect(f"{command} --help", page, 0, out=["usage:", "examples:", burin.SMOLLM2])
+    check(f"{command} --help is one screen", len(page.out.splitlines()) <= 50,
+          len(page.out.splitlines()))
+expect("--help", call("--help", model=False), 0, out=["usage:", "exit codes:"])
+expect("--version", call("--version", model=False), 0, out=[burin.SMOLLM2])
+
+# ---- Signals and terminals ------------------------------------------------------------
+
+endless = [binary, "run", "-m", weights, "--raw", "Once upon a time", "--ignore-eos"]
+process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           stdin=subprocess.DEVNULL, env=clean)
+begin = process.stdout.read(40)
+process.send_signal(signal.SIGINT)
+rest, said = process.communicate(timeout=60)
+check("Ctrl-C ends with 130", process.returncode == 130, process.returncode)
+whole = call("run", "--raw", "Once upon a time", "--ignore-eos", "-n", 400).out.encode()
+got = begin + rest
+check("and what was made until then is there", len(got) >= 40 and
+      (whole.startswith(got) or got.startswith(whole)), got)
+
+process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           stdin=subprocess.DEVNULL, env=clean)
+process.stdout.read(10)
+process.stdout.close()
+check("a reader that goes away ends it", process.wait(timeout=60) != 0)
+
+
+class Terminal:
+    """The binary at a pseudo terminal."""
+
+    def __init__(self, *arguments):
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.execve(binary, [binary, *map(str, arguments), "-m", weights],
+                      {**clean, "TERM": "xterm"})
+        self.pid = pid
+        self.seen = ""
+
+    def wait_for(self, text, seconds=60):
+        """What came until `text` did."""
+        deadline = time.monotonic() + seconds
+        while text not in self.seen and time.monotonic() < deadline:
+            ready, _, _ = select.select([self.fd], [], [], 0.2)
+            if not ready:
+                continue
+            try:
+                self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
+            except OSError:  # it has ended
+                break
+        before, found, self.seen = self.seen.partition(text)
+        return before if found else None
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        self.wait_for("\0 never", 5)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+chat = Terminal("-n", 24)
+greeting = chat.wait_for("> ")
+check("alone at a terminal it chats", greeting is not None and "/clear" in greeting, greeting)
+chat.type("My name is Ada. Please remember it.\n")
+check("it answers", bool(chat.wait_for("> ")))
+chat.type("What is my name?\n")
+second = chat.wait_for("> ")
+check("and knows what was said before", second is not None and "Ada" in second, second)
+chat.type("/clear\n")
+chat.wait_for("> ")
+chat.type("/exit\n")
+check("/exit ends with 0", chat.end() == 0)
+
+chat = Terminal("--ignore-eos")
+chat.wait_for("> ")
+chat.type("Tell me a long story.\n")
+chat.wait_for("\r\n")
+time.sleep(0.3)
+chat.type("\x03")
+check("Ctrl-C ends an answer and the chat goes on", chat.wait_for("> ") is not None)
+chat.type("\x03")
+check("at the prompt it ends the chat with 130", chat.end() == 130)
+
+report.close()

@@ -302,7 +302,7 @@ local function attr_text(attrs)
   local parts = {}
   for _, key in ipairs(sorted(attrs)) do
     local value = attrs[key]
-    if type(value) == "table" then value = "{...}" end
+    if type(value) == "table" then value = ("{ %d values }"):format(#value) end
     if math.type(value) == "float" then value = ("%.9g"):format(value) end
     parts[#parts + 1] = key .. " = " .. tostring(value)
   end
@@ -340,7 +340,8 @@ function graph.text(program)
         local args = {}
         for i, input in ipairs(op.inputs) do args[i] = name_of(input.tensor) end
         local dtype = op.result.dtype ~= "f32" and " " .. op.result.dtype or ""
-        local where = op.result.offset and ("  @%s"):format(op.result.offset) or ""
+        local root = graph.root(op.result)
+        local where = root.buffer and ("  at %s"):format(root.buffer.offset) or ""
         put(indent, "%-44s %s%s%s%s", ("%s = %s(%s)"):format(name_of(op.result), op.def.name,
           table.concat(args, ", ")), size.shape_text(op.result.shape), dtype, attr_text(op.attrs), where)
       end

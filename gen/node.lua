@@ -15,10 +15,14 @@ end
 
 -- dim_name(576, "d_model"): a size's name in C, or the number. Of several sizes with that value
 -- the preferred one, else one of its kind (n_kv_heads for n_heads), else the first declared.
-function node.namer(model)
+-- `widths` are names that a program adds: of columns that lie side by side.
+function node.namer(model, widths)
   local function find(value, pattern)
     for _, dim in ipairs(model.dims) do
       if dim:value() == value and dim.name:find(pattern) then return dim:c() end
+    end
+    for _, width in ipairs(pattern == "^d_" and widths or {}) do
+      if width.value == value then return width.name end
     end
   end
   return function(n, preferred)

@@ -319,9 +319,12 @@ function File:buffer_struct()
   self:put("struct %s_buffers {", name)
   for _, buffer in ipairs(program.buffers) do
     local where = buffer.phase == 0 and "carried" or program.phases[buffer.phase].name
-    self:put("    %s *%s; /* %s%s, %d B a row, %s */", c_type[buffer.dtype], buffer.name,
-      size.shape_text(buffer.tensor.shape), buffer.dtype ~= "f32" and " as " .. buffer.dtype or "",
-      buffer.bytes_per_row, where)
+    local shape = size.shape_text(buffer.tensor.shape)
+    if buffer.tensor.width_name then
+      shape = ("(%s, %s)"):format(tostring(buffer.tensor.shape[1]), buffer.tensor.width_name)
+    end
+    self:put("    %s *%s; /* %s%s, %d B a row, %s */", c_type[buffer.dtype], buffer.name, shape, 
+      buffer.dtype ~= "f32" and " as " .. buffer.dtype or "", buffer.bytes_per_row, where)
   end
   for i = 1, #program.phases do
     if (program.scratch[i] or 0) > 0 then
@@ -505,15 +508,17 @@ function File:program_text(program)
       if row.op.def.name == "rows" then self.extents[graph.extent(row.op.result)] = true end
     end
   end
-  local widths = {}
+  local widths, named = {}, {}
   for _, buffer in ipairs(program.buffers) do
     local columns = buffer.tensor.shape[2]
     if columns and not columns.name and columns.text then
       local name = ("D_%s"):format(buffer.name:upper())
       buffer.tensor.width_name = name
+      named[#named + 1] = { name = name, value = columns:value() }
       widths[#widths + 1] = ("    %s = %s,"):format(name, columns.text)
     end
   end
+  self.context.dim_name = node.namer(self.model, named)
   for i, phase in ipairs(program.phases) do
     if (program.scratch[i] or 0) > 0 then
       widths[#widths + 1] = ("    %s_SCRATCH = %d, /* bytes a thread */"):format(phase.name:upper(), program.scratch[i])

@@ -25,18 +25,18 @@ return function(program, context)
     local positions, inv_freq = graph.input(rope, "positions"), rope.attrs.inv_freq
     local key = ("%s/%s"):format(tostring(positions.input), table.concat(inv_freq, " "))
     for _, known in ipairs(angles) do
-      if known.attrs.inv_freq_key == key then return known.result end
+      if known.same_as == key then return known.op.result end
     end
     local def = op.find "rope_angles"
     local attrs = {
-      inv_freq = inv_freq, d = rope.attrs.d_head, inv_freq_key = key,
+      inv_freq = inv_freq, d = rope.attrs.d_head,
       key = #angles == 0 and "step" or "step_" .. #angles + 1,
     }
     local shape = def.shape(positions.shape, attrs)
     for i, x in ipairs(shape) do shape[i] = require("gen.size").of(x) end
     local new = new_op(def, { { name = "positions", tensor = positions } }, attrs, shape, rope)
     new.result.name = "angles"
-    angles[#angles + 1] = new
+    angles[#angles + 1] = { op = new, same_as = key }
     return new.result
   end
 
@@ -70,6 +70,6 @@ return function(program, context)
     list.ops = ops
     if list.kind == nil then program.ops = ops end
   end
-  for i, node in ipairs(angles) do table.insert(program.ops, i, node) end
+  for i, known in ipairs(angles) do table.insert(program.ops, i, known.op) end
   return program
 end

@@ -47,6 +47,11 @@ return function(program, context)
       if name and not node.into then wanted[into] = name end
     end
   end
+  for _, output in ipairs(program.outputs) do -- unless the description calls it something
+    local root = graph.root(output.tensor)
+    local node = root.op
+    if node and node.def and not assigned(model, node) then wanted[root] = output.name end
+  end
   for _, row in ipairs(flat) do
     local node = row.op
     if node.views then

@@ -49,7 +49,9 @@ end
 local function walk(ops, pending, leave)
   for i, node in ipairs(ops) do
     if node.layers then
-      if i > 1 and #pending > 0 and not ops[i - 1].layers then ops[i - 1].barrier = "ready for the layers" end
+      if i > 1 and #pending > 0 and not ops[i - 1].layers then 
+        ops[i - 1].barrier = (graph.root(node.x).name or "x") .. " complete"
+      end
       pending = {}
       for _, section in ipairs(node.sections) do
         walk(section.ops, {})
@@ -79,6 +81,6 @@ return function(program)
       section.result.name = graph.root(section.result).name
     end
   end
-  walk(program.ops, {})
+  walk(program.ops, {}, "all threads are done when the first returns")
   return program
 end

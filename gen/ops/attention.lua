@@ -44,11 +44,17 @@ return op.define "attention" {
   strided = { "q" },
   out = { "f32", "bf16", "q8" },
 
+  -- Threads write heads: a q8 group must not lie in two of them.
+  writes = function(node, format)
+    return format ~= "q8" or value(node.inputs.kv.d_key) % 32 == 0
+  end,
+
   shape = function(q, kv)
     local d_head, n_kv_heads = value(kv.d_key), value(kv.n_heads)
     local width = value(q[#q])
     op.check(value(kv.d_value) == d_head, "keys have %d, values %d dims: they must agree",
       d_head, value(kv.d_value))
+    op.check((kv.window or 0) == 0, "a cache with a window can't be read yet")
     op.check(d_head % 8 == 0, "d_head must be a multiple of 8, got %d", d_head)
     op.check(width % (d_head * n_kv_heads) == 0,
       "q is %s: it must be a multiple of %d KV heads of %d", op.shape_text(q), n_kv_heads, d_head)

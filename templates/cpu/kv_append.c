@@ -1,6 +1,5 @@
 % -- In: name, d (of a head), n_kv_heads, page_bytes, head_bytes (one head's keys and values
 % -- in a page), kv ("bf16", "f32").
-% local element = kv == "bf16" and "uint16_t" or "float"
 /* Keys and values of each row go into its position's slot of its page.
  * gen/ops/attention.lua has the layout. */
 static void ${name}(
@@ -27,19 +26,27 @@ static void ${name}(
             const float *restrict key = k + (size_t)row * (size_t)k_stride + head * ${d};
             const float *restrict value = v + (size_t)row * (size_t)v_stride + head * ${d};
             uint8_t *at = page + (size_t)head * ${head_bytes};
-            ${element} *restrict keys = (${element} *)(void *)at;
-            ${element} *restrict values = (${element} *)(void *)(at + ${head_bytes} / 2);
-
 % if kv == "bf16" then
+            uint32_t *restrict keys = (uint32_t *)(void *)at + slot;
+            uint16_t *restrict values = (uint16_t *)(void *)(at + ${head_bytes} / 2);
+            uint16_t narrow[${d}];
+
             for (int i = 0; i < ${d}; i++)
-                keys[(i / 2 * BURIN_BLOCK + slot) * 2 + i % 2] = burin_bf16_of_f32(key[i]);
+                narrow[i] = burin_bf16_of_f32(key[i]);
+            for (int i = 0; i < ${d} / 2; i++)
+                memcpy(keys + i * BURIN_BLOCK, narrow + i * 2, sizeof *keys);
             for (int i = 0; i < ${d}; i++)
-                values[(slot / 2 * ${d} + i) * 2 + slot % 2] = burin_bf16_of_f32(value[i]);
+                narrow[i] = burin_bf16_of_f32(value[i]);
+            values += slot / 2 * 2 * ${d} + slot % 2;
+            for (int i = 0; i < ${d}; i++)
+                values[i * 2] = narrow[i];
 % else
+            float *restrict keys = (float *)(void *)at + slot;
+            float *restrict values = (float *)(void *)(at + ${head_bytes} / 2);
+
             for (int i = 0; i < ${d}; i++)
-                keys[i * BURIN_BLOCK + slot] = key[i];
-            for (int i = 0; i < ${d}; i++)
-                values[slot * ${d} + i] = value[i];
+                keys[i * BURIN_BLOCK] = key[i];
+            memcpy(values + slot * ${d}, value, ${d} * sizeof *values);
 % end
         }
     }

@@ -45,7 +45,10 @@ static const char *reason(
                                     : "in use: the first that runs here";
     if (!burin_machine_has(family->cpu_feature))
         return "the processor lacks what it needs";
-    return family->exact ? "with --exact" : "with --target";
+    const bool first = !chosen || strcmp(family->name, chosen->name) == 0;
+    if (family->exact)
+        return first ? "with --exact" : "with --target and --exact";
+    return first ? "without --exact" : "with --target";
 }
 
 static void write_text(

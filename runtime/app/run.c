@@ -40,9 +40,9 @@ static void write_ending(const struct burin_talk *talk)
     if (talk->request.finish != BURIN_CONTEXT)
         return;
     fprintf(stderr,
-            "%s: the context of %d tokens is full, the answer ends here; --ctx-size makes "
-            "it "
-            "larger (the model's is %d)\n",
+            "%s: the context of %d tokens is full, the answer ends here; a larger "
+            "--ctx-size "
+            "holds more (the model's is %d)\n",
             talk->app->program, burin_engine_info(talk->engine).n_ctx,
             talk->app->model->n_ctx);
 }
@@ -54,22 +54,6 @@ static void write_owners(const struct burin_engine *engine, struct burin_json *j
     const int n_owners = burin_engine_owners(engine, &owners);
     burin_json_open(json, "owners", '[');
     for (int i = 0; i < n_owners; i++) {
-        burin_json_open(json, NULL, '{');
-        burin_json_text(json, "owner", owners[i].name, SIZE_MAX);
-        burin_json_integer(json, "planned", (int64_t)owners[i].planned);
-        burin_json_integer(json, "obtained", (int64_t)owners[i].obtained);
-        burin_json_close(json);
-    }
-    burin_json_close(json);
-}
-
-/* What each owner of the plan has obtained. */
-static void write_owners(const struct burin_talk *talk, struct burin_json *json)
-{
-    const struct burin_owner *owners;
-    const int n = burin_engine_owners(talk->engine, &owners);
-    burin_json_open(json, "owners", '[');
-    for (int i = 0; i < n; i++) {
         burin_json_open(json, NULL, '{');
         burin_json_text(json, "owner", owners[i].name, SIZE_MAX);
         burin_json_integer(json, "planned", (int64_t)owners[i].planned);
@@ -97,7 +81,6 @@ static void write_json(const struct burin_talk *talk, struct burin_span answer)
     burin_json_integer(&json, "seed", (int64_t)request->seed);
     burin_json_real(&json, "prefill_ms", request->prefill_ms);
     burin_json_real(&json, "decode_ms", request->decode_ms);
-    write_owners(talk, &json);
     write_owners(talk->engine, &json);
     burin_json_close(&json);
 }

@@ -25,7 +25,6 @@ static void write_json(
     burin_json_integer(&json, "text_bytes", (int64_t)text.length);
     burin_json_integer(&json, "n_tokens", (int64_t)n_ids);
     burin_json_real(&json, "encode_ms", encode_ms); /* without loading */
-    burin_json_real(&json, "encode_ms", encode_ms);
     burin_json_open(&json, "tokens", '[');
     for (size_t i = 0; i < n_ids; i++) {
         const struct burin_span piece = burin_token_bytes(tokenizer, ids[i]);
@@ -114,9 +113,7 @@ enum burin_status burin_app_tokenize(struct burin_app *app, struct burin_error *
     const enum burin_specials specials =
             app->settings.parse_special ? BURIN_SPECIALS : BURIN_PLAIN;
     const double began_ms = burin_now_ms();
-    const double began_ms = burin_now_ms();
     status = burin_encode(found.tokenizer, text, specials, &app->arena, &ids, &n_ids, err);
-    const double encode_ms = burin_now_ms() - began_ms;
     const double encode_ms = burin_now_ms() - began_ms;
     status = burin_app_blame_text(status, "the text", err);
     if (status)

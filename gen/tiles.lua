@@ -31,7 +31,8 @@ function tiles.params(node, family, n_weights)
   if act.name == "f32" and format.name ~= "f32" then
     widen = "widen_" .. format.name .. "_" .. k_name:lower()
     needs[2] = {
-      template = "cpu/linear_widen.c", name = widen, params = { k = k_name, weight = format },
+      template = ("cpu/linear_widen_%s.c"):format(family.cpu), name = widen,
+      params = { k = k_name, weight = format },
     }
   end
 

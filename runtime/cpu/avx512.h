@@ -37,12 +37,33 @@ static inline __m512 burin_bf16_high_x16(__m512i pairs)
     return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* Four bytes, in every lane. */
-static inline __m512i burin_broadcast4(const void *at)
+/* Any four bytes. */
+typedef int32_t burin_four __attribute__((may_alias, aligned(1)));
+
+/* sum += weights . x in every lane: 4 unsigned weights, the same 4 signed bytes of x for all.
+ * gcc 12 would give the broadcast a register and an instruction of its own, and with 8 rows
+ * at once there is no register left. */
+static inline __m512i burin_dot4(__m512i sum, __m512i weights, const void *x)
 {
-    int32_t x;
-    memcpy(&x, at, sizeof x);
-    return _mm512_set1_epi32(x);
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(sum)
+            : "v"(weights), "m"(*(const burin_four *)x));
+    return sum;
+}
+
+/* sum += weights . x in every lane: a pair of bf16 each, the same pair of x for all. */
+static inline __m512 burin_dot2(__m512 sum, __m512i weights, const void *x)
+{
+    __asm__("vdpbf16ps %2%{1to16%}, %1, %0"
+            : "+v"(sum)
+            : "v"(weights), "m"(*(const burin_four *)x));
+    return sum;
+}
+
+/* What was read from memory before is read again behind it, not kept in registers. */
+static inline void burin_reload(void)
+{
+    __asm__ volatile("" : : : "memory");
 }
 
 /* The first n of 16 lanes; none when n <= 0. */

@@ -14,13 +14,13 @@ static inline __attribute__((always_inline)) void ${name}_rows(
         sum[row][0] = sum[row][1] = _mm512_setzero_ps();
 
     for (int pair = 0; pair < ${k} / 2; pair++) {
-        const __m512bh low = (__m512bh)_mm512_loadu_si512(tile + pair * 128);
-        const __m512bh high = (__m512bh)_mm512_loadu_si512(tile + pair * 128 + 64);
+        const __m512i low = _mm512_loadu_si512(tile + pair * 128);
+        const __m512i high = _mm512_loadu_si512(tile + pair * 128 + 64);
 #pragma GCC unroll 8
         for (int row = 0; row < n_rows; row++) {
-            const __m512bh in = (__m512bh)burin_broadcast4(x + row * ${k} + pair * 2);
-            sum[row][0] = _mm512_dpbf16_ps(sum[row][0], low, in);
-            sum[row][1] = _mm512_dpbf16_ps(sum[row][1], high, in);
+            const uint16_t *in = x + row * ${k} + pair * 2;
+            sum[row][0] = burin_dot2(sum[row][0], low, in);
+            sum[row][1] = burin_dot2(sum[row][1], high, in);
         }
     }
 % if k_value % 2 == 1 then

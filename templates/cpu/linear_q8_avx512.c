@@ -23,6 +23,7 @@ static inline __attribute__((always_inline)) void ${name}_rows(
     for (int group = 0; group < GROUPS; group++, tile += ${w.group_bytes})
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
+            burin_reload(); /* or x's scales stay in registers from half to half: sums spill */
             const uint8_t *quants = tile + ${w.quants_at};
             __m512i weights[8];
 
@@ -56,8 +57,7 @@ static inline __attribute__((always_inline)) void ${name}_rows(
                 __m512i dot = _mm512_setzero_si512();
 #pragma GCC unroll 8
                 for (int i = 0; i < 8; i++)
-                    dot = _mm512_dpbusd_epi32(
-                            dot, weights[i], burin_broadcast4(in + group * 32 + i * 4));
+                    dot = burin_dot4(dot, weights[i], in + group * 32 + i * 4);
 
                 const __m512 whole = _mm512_cvtepi32_ps(dot);
 % if w.minimum then

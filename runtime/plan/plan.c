@@ -10,6 +10,7 @@
 enum {
     GIB = 1024 * 1024 * 1024,
     /* The worst known of a tokenizer: text, two hashes and a merge a token. */
+    TOKENIZER_BYTES = 128 * 1024,
     TOKENIZER_BYTES_A_TOKEN = 256,
     /* The binary's own data, libc, Lua for the chat format, file headers while loading. */
     HOST_BYTES = 8 * 1024 * 1024,
@@ -305,8 +306,7 @@ static void account(struct burin_plan *plan, const struct burin_plan_request *re
     else
         add_owner(
                 plan, "tokenizer", "at most, from the size of the vocabulary",
-                burin_multiply(TOKENIZER_BYTES_A_TOKEN, plan->model->n_vocab),
-                BURIN_ASSUMED);
+                burin_plan_tokenizer_bytes(plan->model->n_vocab), BURIN_ASSUMED);
     add_owner(
             plan, "threads", "stacks of the workers",
             (int64_t)BURIN_THREAD_BYTES * (plan->n_threads - 1), BURIN_DERIVED);
@@ -541,6 +541,11 @@ enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_e
             plan->card.name[0] ? plan->card.name : "the memory",
             burin_human_bytes(plan->short_by_bytes).text, (long long)plan->short_by_bytes,
             largest->name, burin_human_bytes(largest->bytes).text, plan->advice);
+}
+
+int64_t burin_plan_tokenizer_bytes(int64_t n_vocab)
+{
+    return burin_add(TOKENIZER_BYTES, burin_multiply(TOKENIZER_BYTES_A_TOKEN, n_vocab));
 }
 
 int64_t burin_plan_owner_bytes(const struct burin_plan *plan, const char *name)

@@ -130,6 +130,10 @@ enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_e
 /* Bytes planned for an owner, 0 for a name without a row. */
 int64_t burin_plan_owner_bytes(const struct burin_plan *plan, const char *name);
 
+/* A tokenizer of n_vocab tokens before its file is known: the worst known, and never less than
+ * what one obtains (runtime/text/tokenizer.h). */
+int64_t burin_plan_tokenizer_bytes(int64_t n_vocab);
+
 /* "f32", "bf16", ...; the KV dtype of a family by that name, or -1. */
 const char *burin_dtype_name(enum burin_dtype dtype);
 int burin_dtype_by_name(const char *name);

@@ -1,5 +1,6 @@
 #include "runtime/text/tokenizer.h"
 
+#include "runtime/plan/plan.h"
 #include "runtime/text/added.h"
 #include "runtime/text/bpe.h"
 #include "runtime/text/lexicon.h"
@@ -14,8 +15,6 @@
 enum {
     ALIGN = 64,
     SHORT_TOKEN = 128, /* bytes that merge without an arena, bpe.h */
-    ASSUMED_BYTES = 128 * 1024,
-    ASSUMED_BYTES_A_TOKEN = 256,
 };
 
 struct burin_tokenizer {
@@ -65,7 +64,7 @@ enum burin_status burin_tokenizer_plan(
 
 size_t burin_tokenizer_assumed(int64_t n_vocab)
 {
-    return ASSUMED_BYTES + ASSUMED_BYTES_A_TOKEN * (size_t)n_vocab;
+    return (size_t)burin_plan_tokenizer_bytes(n_vocab);
 }
 
 /* The bytes of a merge's half; `room` holds the longest token. */

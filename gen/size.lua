@@ -168,7 +168,8 @@ end
 -- ---- Arithmetic -----------------------------------------------------------------------
 
 local function text_of(a, sign, b)
-  if a.extent or b.extent or not (a.name or a.text or b.name or b.text) then return nil end
+  if not (a:is_constant() and b:is_constant()) then return nil end
+  if not (a.name or a.text or b.name or b.text) then return nil end
   if sign == "*" then return operand(a) .. " * " .. operand(b) end
   return a:c() .. " " .. sign .. " " .. (sign == "-" and operand(b) or b:c())
 end

@@ -260,7 +260,7 @@ function File:section_structs(section)
   end
   self:put("")
   self:put("    return (struct %s_weights){", name)
-  for _, row in ipairs(section.weights) do self:put(weight_value(row, "begin", "            ")) end
+  for _, row in ipairs(section.weights) do self:put(weight_value(row, "begin", "        ")) end
   self:put("    };")
   self:put("}")
   self:put("")
@@ -374,11 +374,11 @@ function File:buffer_struct()
     if c_type[buffer.dtype] ~= "uint8_t" then
       at = ("(%s *)%s"):format(c_type[buffer.dtype], buffer.at == 0 and at or "(" .. at .. ")")
     end
-    self:put("            .%s = %s,", buffer.name, at)
+    self:put("        .%s = %s,", buffer.name, at)
   end
   for i = 1, #program.phases do
     if (program.scratch[i] or 0) > 0 then
-      self:put("            .%s = %s + (size_t)t->thread * %s,", self:scratch_name(i), regions, self:scratch_name(i):upper())
+      self:put("        .%s = %s + (size_t)t->thread * %s,", self:scratch_name(i), regions, self:scratch_name(i):upper())
     end
   end
   self:put("    };")
@@ -397,24 +397,24 @@ function File:batch_struct()
   local values = {}
   local fields = {}
   for i, input in ipairs(program.inputs) do
-    values[#values + 1] = ("            .%s = call->inputs[%d],"):format(input.name, i - 1)
+    values[#values + 1] = ("        .%s = call->inputs[%d],"):format(input.name, i - 1)
   end
   local function field(line, value)
     fields[#fields + 1] = line
     values[#values + 1] = value
   end
   if self.has_pages then
-    field("    uint8_t *pages; /* page 0 */", "            .pages = call->states[0],")
+    field("    uint8_t *pages; /* page 0 */", "        .pages = call->states[0],")
     field("    int max_pages; /* a sequence's row of page_table */",
-      "            .max_pages = (int)call->params.value[BURIN_MAX_PAGES],")
+      "        .max_pages = (int)call->params.value[BURIN_MAX_PAGES],")
   end
   for _, extent in ipairs(size.extents) do
     if self.extents[extent] then
-      field(("    int n_%s;"):format(extent), ("            .n_%s = call->n[BURIN_%s],"):format(extent, extent:upper()))
+      field(("    int n_%s;"):format(extent), ("        .n_%s = call->n[BURIN_%s],"):format(extent, extent:upper()))
     end
   end
   if self.options.probe then
-    field("    const struct burin_call *call;", "            .call = call,")
+    field("    const struct burin_call *call;", "        .call = call,")
   end
   for _, line in ipairs(fields) do self:put(line) end
   self:put("};")

@@ -155,7 +155,7 @@ function File:weights()
     packed[i] = { ("{ %d,"):format(row.offset), ("%d,"):format(row.tile_bytes), ("%d,"):format(row.tile_stride), name .. " }," }
   end
   if not self.options.tables_only then self:put(pack.text()) end
-  self:put("/* clang-format off: tables */")
+  self:put("/* clang-format off */")
   self:put("")
   self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
   self:put("")

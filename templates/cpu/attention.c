@@ -56,7 +56,7 @@ static void ${name}(
         uint8_t *restrict scratch, /* the thread's; */
         size_t scratch_stride) /* and from one thread's to the next one's */
 {
-    enum { GROUP = ${group}, WIDTH = ${d}, SLOT = ${slot}, HEAD_BYTES = ${head_bytes} };
+    enum { GROUP = ${group}, D = ${d}, SLOT = ${slot}, HEAD_BYTES = ${head_bytes} };
     const struct burin_attention a = {
         .positions = positions,
         .sequence_of = sequence_of,
@@ -79,21 +79,21 @@ static void ${name}(
         for (int r = 0; r < n_rows; r++) {
             const size_t row = (size_t)(tile->row + r / GROUP);
             const int head = piece.head * GROUP + r % GROUP;
-            const float *from = q + row * (size_t)q_stride + head * WIDTH;
-            for (int i = 0; i < WIDTH; i++)
-                queries[r * WIDTH + i] = from[i] * ${f32(scale)};
+            const float *from = q + row * (size_t)q_stride + head * D;
+            for (int i = 0; i < D; i++)
+                queries[r * D + i] = from[i] * ${f32(scale)};
         }
 
-        total = burin_partial_at(scratch, BURIN_SLOT_TOTAL * SLOT, n_rows, WIDTH);
+        total = burin_partial_at(scratch, BURIN_SLOT_TOTAL * SLOT, n_rows, D);
         for (int part = piece.first; part < piece.end; part++) {
             const int slot = part == 0          ? BURIN_SLOT_TOTAL
                              : piece.first == 0 ? BURIN_SLOT_WORK
                                                 : BURIN_SLOT_PARTS + part - piece.first;
             const struct burin_partial p =
-                    burin_partial_at(scratch, slot * SLOT, n_rows, WIDTH);
+                    burin_partial_at(scratch, slot * SLOT, n_rows, D);
             const int end = burin_part_begin(tile, part + 1);
 
-            burin_partial_clear(p, n_rows, WIDTH);
+            burin_partial_clear(p, n_rows, D);
             for (int block = burin_part_begin(tile, part); block < end; block++) {
                 const uint8_t *page = pages + (size_t)table[block] * ${page_bytes};
                 const uint8_t *keys = page + (size_t)piece.head * HEAD_BYTES;
@@ -102,7 +102,7 @@ static void ${name}(
                 ${block}(p, queries, keys, values, n_rows, visible);
             }
             if (slot == BURIN_SLOT_WORK)
-                burin_partial_merge(total, p, n_rows, WIDTH);
+                burin_partial_merge(total, p, n_rows, D);
         }
         if (piece.first == 0 && piece.end == tile->n_parts)
             ${name}_store(y, tile, piece.head, total);
@@ -120,9 +120,8 @@ static void ${name}(
         thread = burin_part_thread(&walk, &open, part, thread, t->n_threads);
         slot = thread == before ? slot + 1 : BURIN_SLOT_PARTS;
         uint8_t *theirs = scratch + (size_t)(thread - t->thread) * scratch_stride;
-        const struct burin_partial p =
-                burin_partial_at(theirs, slot * SLOT, n_rows, WIDTH);
-        burin_partial_merge(total, p, n_rows, WIDTH);
+        const struct burin_partial p = burin_partial_at(theirs, slot * SLOT, n_rows, D);
+        burin_partial_merge(total, p, n_rows, D);
     }
     ${name}_store(y, &open.tile, open.head, total);
 }

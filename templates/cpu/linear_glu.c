@@ -9,7 +9,7 @@ static void ${name}(
         const struct burin_team *t,
         ${y.c_type} *restrict y, /* (n_tokens, n_rows_out) as ${y.name} */
         const ${x.c_type} *restrict x, /* (n_tokens, ${k}) as ${x.name} */
-        const uint8_t *restrict w, /* (n_rows_out, ${k}) twice, tiles of 32 rows in turn */
+        const uint8_t *restrict w, /* (n_rows_out, ${k}) twice, tiles in turn */
         int n_rows_out,
         int n_tokens,
         uint8_t *restrict scratch)

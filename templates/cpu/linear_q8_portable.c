@@ -39,8 +39,9 @@ static void ${name}(
             }
 
         for (int row = 0; row < n_rows; row++) {
-            const int8_t *in = (const int8_t *)x + row * STRIDE + group * 32;
-            const float *x_scale = (const float *)(const void *)(x + row * STRIDE + ${k});
+            const uint8_t *from = x + row * STRIDE;
+            const int8_t *in = (const int8_t *)from + group * 32;
+            const float *x_scale = (const float *)(const void *)(from + ${k});
             int32_t dot[32] = { 0 };
 
             for (int i = 0; i < 32; i++)

@@ -6,6 +6,7 @@
 #   tests/models/test_*.{py,lua,sh}  the binaries, end to end
 #   tests/{gen,ops}/test_*.lua     specifications in Lua (tests/support/spec.lua)
 #   tests/repo/*.{lua,sh}          the tree itself
+#   tests/fuzz/fuzz_*.c            parsers of foreign bytes: the corpus, then seconds of mutations
 #
 # A test that lacks what it needs (weights, a tool) ends with 77 and counts as skipped.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -78,4 +79,24 @@ file(GLOB scripts CONFIGURE_DEPENDS tests/models/test_*.py)
 foreach(script IN LISTS scripts)
   test_name(${script} name)
   register(${name} ${PYTHON} -B ${script})
+endforeach()
+
+# Fuzzers always run under ASan and UBSan, unless ThreadSanitizer has the build.
+file(GLOB fuzzed CONFIGURE_DEPENDS runtime/weights/*.c runtime/base/*.c)
+add_library(fuzzed OBJECT EXCLUDE_FROM_ALL ${fuzzed} tests/fuzz/standalone.c)
+target_include_directories(fuzzed PUBLIC ${CMAKE_SOURCE_DIR})
+target_compile_definitions(fuzzed PUBLIC _GNU_SOURCE)
+target_link_libraries(fuzzed PUBLIC Threads::Threads)
+if(NOT BURIN_SANITIZE)
+  target_compile_options(
+      fuzzed PUBLIC -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(fuzzed PUBLIC -fsanitize=address,undefined)
+endif()
+file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE "fuzz_" "" name ${name})
+  add_executable(fuzz-${name} ${source})
+  target_link_libraries(fuzz-${name} PRIVATE fuzzed)
+  register(fuzz/${name} fuzz-${name} tests/fuzz/corpus/${name})
 endforeach()

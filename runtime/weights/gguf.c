@@ -621,6 +621,13 @@ bool burin_gguf_has(const struct burin_gguf *gguf, const char *key)
     return find_key(gguf, key) != NULL;
 }
 
+struct burin_span burin_gguf_key(
+        const struct burin_gguf *gguf, size_t i, enum burin_gguf_type *type)
+{
+    *type = gguf->keys[i]->type;
+    return gguf->keys[i]->key;
+}
+
 enum burin_status burin_gguf_text(
         const struct burin_gguf *gguf,
         const char *key,

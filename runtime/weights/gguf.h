@@ -76,6 +76,10 @@ const struct burin_tensor *burin_gguf_find(
 
 bool burin_gguf_has(const struct burin_gguf *gguf, const char *key);
 
+/* The name and the type of key `i` < n_keys, in the order of names. */
+struct burin_span burin_gguf_key(
+        const struct burin_gguf *gguf, size_t i, enum burin_gguf_type *type);
+
 enum burin_status burin_gguf_text(
         const struct burin_gguf *gguf,
         const char *key,

@@ -3,8 +3,8 @@
 % -- (a part), tile_bytes, chunk (tiles that lie in 256 KiB), sign ("=" or "+="), put (what
 % -- takes the sums: "store" or "add").
 /* y ${sign} x w', a tile of 32 outputs at a time.   gen/ops/linear.lua
- * A unit of work is one tile and up to ${rows} rows, which stay in the L2 cache from tile to
- * tile. One row or a few: each thread reads its tiles once, as one stream. */
+ * A unit of work is one tile and up to ROWS rows. One row or a few: each thread reads its
+ * tiles once, as one stream. */
 static void ${name}(
         const struct burin_team *t,
         float *restrict y, /* (n_tokens, n_rows_out), rows y_stride apart */
@@ -15,10 +15,15 @@ static void ${name}(
         int n_tokens,
         uint8_t *restrict scratch)
 {
-    enum { ROWS = ${rows} };
+    enum {
+        ROWS = ${rows}, /* that stay in the L2 cache from tile to tile */
+        X_STRIDE = ${x_stride}, /* elements */
+        TILE = ${tile_bytes}, /* bytes */
+        CHUNK = ${chunk}, /* tiles in 256 KiB, adjacent ones for one thread */
+    };
     const int n_tiles = (n_rows_out + 31) / 32;
     const int n_parts = (n_tokens + ROWS - 1) / ROWS;
-    const struct burin_deal deal = burin_deal(t, n_tiles * n_parts, ${chunk});
+    const struct burin_deal deal = burin_deal(t, n_tiles * n_parts, CHUNK);
 
     for (int at = deal.begin; at < deal.end; at += deal.step)
         for (int unit = at; unit < burin_min(at + deal.chunk, deal.end); unit++) {
@@ -26,7 +31,7 @@ static void ${name}(
             const int n_out = burin_min(32, n_rows_out - first_out);
             const int first_row = unit / n_tiles * ROWS;
             const int end_row = burin_min(first_row + ROWS, n_tokens);
-            const uint8_t *tile = w + (size_t)first_out / 32 * ${tile_bytes};
+            const uint8_t *tile = w + (size_t)first_out / 32 * TILE;
 % if widen then
             float *panel = (float *)(void *)scratch; /* (${k}, 32) */
             ${widen}(panel, tile);
@@ -36,7 +41,7 @@ static void ${name}(
 % local factor = x.name == "f32" and "panel" or "tile"
 
             for (int row = first_row, n = 0; row < end_row; row += n) {
-                const ${x.c_type} *in = x + (size_t)row * ${x_stride};
+                const ${x.c_type} *in = x + (size_t)row * X_STRIDE;
                 float *out = y + (size_t)row * (size_t)y_stride + first_out;
                 float sums[8][32];
 

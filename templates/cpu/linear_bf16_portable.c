@@ -22,8 +22,9 @@ static void ${name}(
             }
         }
 % if k_value % 2 == 1 then
+        const uint8_t *last = tile + ${k} / 2 * 128; /* paired with zeros */
         for (int out = 0; out < 32; out++)
-            sum[out] += burin_f32_of_bf16(burin_load_u16(tile + ${k} / 2 * 128 + out * 4)) *
+            sum[out] += burin_f32_of_bf16(burin_load_u16(last + out * 4)) *
                         burin_f32_of_bf16(in[${k} - 1]);
 % end
         memcpy(sums[row], sum, sizeof sum);

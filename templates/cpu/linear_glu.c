@@ -14,10 +14,15 @@ static void ${name}(
         int n_tokens,
         uint8_t *restrict scratch)
 {
-    enum { ROWS = ${rows} };
+    enum {
+        ROWS = ${rows}, /* that stay in the L2 cache from tile to tile */
+        X_STRIDE = ${x_stride}, /* elements */
+        TILE = ${tile_bytes}, /* bytes */
+        CHUNK = ${chunk}, /* pairs of tiles in 256 KiB, adjacent ones for one thread */
+    };
     const int n_tiles = (n_rows_out + 31) / 32;
     const int n_parts = (n_tokens + ROWS - 1) / ROWS;
-    const struct burin_deal deal = burin_deal(t, n_tiles * n_parts, ${chunk});
+    const struct burin_deal deal = burin_deal(t, n_tiles * n_parts, CHUNK);
 
     for (int at = deal.begin; at < deal.end; at += deal.step)
         for (int unit = at; unit < burin_min(at + deal.chunk, deal.end); unit++) {
@@ -27,22 +32,22 @@ static void ${name}(
 % end
             const int first_row = unit / n_tiles * ROWS;
             const int end_row = burin_min(first_row + ROWS, n_tokens);
-            const uint8_t *tile = w + (size_t)first_out / 32 * 2 * ${tile_bytes};
+            const uint8_t *tile = w + (size_t)first_out / 32 * 2 * TILE;
 % if widen then
             float *gate = (float *)(void *)scratch; /* (${k}, 32) */
             float *up = gate + ${k} * 32;
             ${widen}(gate, tile);
-            ${widen}(up, tile + ${tile_bytes});
+            ${widen}(up, tile + TILE);
 % elseif x.name == "f32" then
             const float *gate = (const float *)(const void *)tile;
             const float *up = gate + ${k} * 32;
 % else
             const uint8_t *gate = tile;
-            const uint8_t *up = tile + ${tile_bytes};
+            const uint8_t *up = tile + TILE;
 % end
 
             for (int row = first_row, n = 0; row < end_row; row += n) {
-                const ${x.c_type} *in = x + (size_t)row * ${x_stride};
+                const ${x.c_type} *in = x + (size_t)row * X_STRIDE;
                 float gates[8][32], ups[8][32];
 
                 n = burin_rows_at_once(end_row - row);

@@ -39,6 +39,8 @@ local function add_config(source, family, c, emitted)
   local pack = { template = format.pack, name = "pack_" .. c.format, params = {} }
   source:add(pack):add(kernel)
   emitted:add(pack):add(kernel)
+  node.dim_name = function(_, name) return (name or "d_intermediate"):upper() end
+  emitted:add(harness.kernel(op_name, node, family)) -- with long names too
   source:write(wrapper, name, harness.call(kernel, {
       y = "s->y", y_stride = "s->y_stride", x = "s->x", weight = "s->w",
       rows = "s->n_tokens", scratch = "s->scratch + (size_t)t->thread * s->scratch_stride",

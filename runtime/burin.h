@@ -55,6 +55,7 @@ struct burin_options {
     enum burin_dtype kv_dtype;
     int64_t kv_tokens; /* the KV pool; both 0: n_ctx for each of n_sequences */
     int64_t kv_bytes;
+    bool strict; /* taking memory after ready aborts, for tests; else it is refused */
     int64_t memory_limit; /* bytes that the engine may take; 0: what is available */
 
     /* Bytes of the checkpoint that are packed, of all; called from burin_engine_open(). False

@@ -110,81 +110,42 @@ static enum burin_status make_plan(
 
 /* ---- Memory ------------------------------------------------------------------------- */
 
-static enum burin_status open_ledger(struct burin_engine *engine, struct burin_error *err)
-{
-    enum burin_status status =
-            burin_ledger_open(&engine->ledger, &engine->cpu.device, SIZE_MAX, err);
-    for (int i = 0; i < engine->plan.n_owners && !status; i++)
-        status = burin_ledger_plan(
-                &engine->ledger, engine->plan.owners[i].name,
-                (size_t)engine->plan.owners[i].bytes, err);
-#ifdef NDEBUG
-    engine->ledger.refuse_after_seal = true;
-#endif
-    return status;
-}
-
-/* Take for `owner` what its part of the engine needs; that is what was planned. */
-static enum burin_status take(
+/* Pages that nobody has written are not there: without this the resident set would grow while
+ * serving, and what was planned might not be had then. */
+static enum burin_status touch(
         struct burin_engine *engine,
-        const char *owner,
-        size_t bytes,
-        uint8_t **memory,
+        const struct burin_memory_piece *piece,
         struct burin_error *err)
 {
-    uint64_t address = 0;
-    const enum burin_status status =
-            burin_ledger_take(&engine->ledger, owner, bytes, &address, err);
-    *memory = status || !bytes ? NULL : burin_device_host(&engine->cpu.device, address);
-    return status;
+    return burin_queue_fill(&engine->queue, piece->address, 0, piece->bytes, err);
 }
 
 static enum burin_status take_device_memory(
-        struct burin_engine *engine, uint8_t **inputs, struct burin_error *err)
+        struct burin_engine *engine, struct burin_error *err)
 {
-    const struct burin_plan *plan = &engine->plan;
-    const struct burin_family *family = plan->family;
-    size_t arena_bytes = 0;
-    size_t inputs_bytes = 0;
-    size_t kv_bytes = 0;
-    uint8_t *weights = NULL;
-
-    for (int i = 0; i < family->n_programs; i++) {
-        const struct burin_program *program = &family->programs[i];
-        const size_t arena = burin_arena_bytes(program, &plan->params, plan->n);
-        const size_t fixed = burin_inputs_bytes(program, &plan->params, plan->n);
-        arena_bytes = arena > arena_bytes ? arena : arena_bytes;
-        inputs_bytes = fixed > inputs_bytes ? fixed : inputs_bytes;
-    }
-    if (plan->kv)
-        kv_bytes = plan->kv->page_bytes * (size_t)plan->n_pages +
-                   plan->kv->bytes_per_sequence * (size_t)plan->n_sequences;
+    struct burin_memory *memory = &engine->memory;
+    struct burin_device *device = &engine->cpu.device;
 
     enum burin_status status =
-            take(engine, "weights", family->weights_bytes, &weights, err);
+            burin_memory_take(memory, &engine->ledger, &engine->plan, err);
     if (!status)
-        status = take(engine, "arena", arena_bytes, &engine->call.arena, err);
+        status = touch(engine, &memory->arena, err);
     if (!status)
-        status = take(engine, "inputs", inputs_bytes, inputs, err);
+        status = touch(engine, &memory->inputs, err);
     if (!status)
-        status = take(engine, "kv", kv_bytes, &engine->states[0], err);
+        status = touch(engine, &memory->kv, err);
     if (status)
         return status;
-    engine->call.weights = weights;
-    engine->call.inputs = engine->inputs;
-    engine->call.states = engine->states;
-    engine->call.params = plan->params;
 
-    /* Pages that nobody has written are not there: without this the resident set would grow
-     * while serving, and what was planned might not be had then. */
-    status = burin_queue_fill(
-            &engine->queue, (uintptr_t)engine->call.arena, 0, arena_bytes, err);
-    if (!status)
-        status = burin_queue_fill(&engine->queue, (uintptr_t)*inputs, 0, inputs_bytes, err);
-    if (!status)
-        status = burin_queue_fill(
-                &engine->queue, (uintptr_t)engine->states[0], 0, kv_bytes, err);
-    return status;
+    engine->states[0] = burin_device_host(device, memory->kv.address);
+    engine->call = (struct burin_call){
+        .weights = burin_device_host(device, memory->weights.address),
+        .arena = burin_device_host(device, memory->arena.address),
+        .inputs = engine->inputs,
+        .states = engine->states,
+        .params = engine->plan.params,
+    };
+    return BURIN_OK;
 }
 
 static enum burin_status open_tokenizer(
@@ -192,13 +153,15 @@ static enum burin_status open_tokenizer(
 {
     if (!o->has_vocab)
         return BURIN_OK;
-    size_t bytes;
-    uint8_t *memory;
+    size_t bytes = 0;
+    uint64_t address = 0;
     enum burin_status status = burin_tokenizer_plan(&o->vocab, &bytes, err);
     if (!status)
-        status = take(engine, "tokenizer", bytes, &memory, err);
+        status = burin_ledger_take(&engine->ledger, "tokenizer", bytes, &address, err);
     if (!status)
-        status = burin_tokenizer_open(&engine->tokenizer, &o->vocab, memory, bytes, err);
+        status = burin_tokenizer_open(
+                &engine->tokenizer, &o->vocab,
+                burin_device_host(&engine->cpu.device, address), bytes, err);
     return status;
 }
 
@@ -215,11 +178,11 @@ static const struct burin_program *program_named(
 
 /* Each role is an array of the batch. It lies among the program's inputs, or on the host
  * where the program does not ask for it. */
-static enum burin_status place_inputs(
-        struct burin_engine *engine, uint8_t *inputs, struct burin_error *err)
+static enum burin_status place_inputs(struct burin_engine *engine, struct burin_error *err)
 {
     const struct burin_program *step = engine->step;
     const struct burin_plan *plan = &engine->plan;
+    uint8_t *inputs = burin_device_host(&engine->cpu.device, engine->memory.inputs.address);
     struct burin_batch *batch = &engine->batch;
     const size_t n_tokens = (size_t)plan->n_batch;
     const size_t n_sequences = (size_t)plan->n_sequences;
@@ -316,7 +279,7 @@ static enum burin_status find_quantum(struct burin_engine *engine, struct burin_
 /* ---- Tables on the host ------------------------------------------------------------- */
 
 static enum burin_status take_host_memory(
-        struct burin_engine *engine, uint8_t *inputs, struct burin_error *err)
+        struct burin_engine *engine, struct burin_error *err)
 {
     const struct burin_plan *plan = &engine->plan;
     const size_t n_slots = (size_t)plan->n_sequences;
@@ -335,7 +298,7 @@ static enum burin_status take_host_memory(
         return burin_fail(
                 err, BURIN_ENOMEM, "no memory for the tables of %zu sequences", n_slots);
 
-    enum burin_status status = place_inputs(engine, inputs, err);
+    enum burin_status status = place_inputs(engine, err);
     if (!status)
         status = burin_kv_init(
                 &engine->kv, &engine->host, plan->n_pages, page_tokens, plan->n_sequences,
@@ -364,8 +327,6 @@ static enum burin_status pack_weights(
 static enum burin_status open_parts(
         struct burin_engine *engine, struct opening *o, struct burin_error *err)
 {
-    uint8_t *inputs = NULL;
-
     burin_cpu_open(&engine->cpu);
     enum burin_status status = find_weights(engine, o, err);
     if (!status)
@@ -375,7 +336,8 @@ static enum burin_status open_parts(
     if (!status)
         status = find_quantum(engine, err);
     if (!status)
-        status = open_ledger(engine, err);
+        status = burin_memory_open_ledger(
+                &engine->ledger, &engine->cpu.device, &engine->plan, err);
     if (!status)
         status = burin_cpu_start(
                 &engine->cpu, &engine->ledger, engine->plan.n_threads, BURIN_THREAD_BYTES,
@@ -383,16 +345,18 @@ static enum burin_status open_parts(
     if (!status)
         status = burin_queue_open(&engine->queue, &engine->cpu.device, err);
     if (!status)
-        status = take_device_memory(engine, &inputs, err);
+        status = take_device_memory(engine, err);
     if (!status)
         status = open_tokenizer(engine, o, err);
     if (!status)
-        status = take_host_memory(engine, inputs, err);
+        status = take_host_memory(engine, err);
     if (!status)
         status = pack_weights(engine, o, err);
-    if (!status)
-        burin_ledger_seal(&engine->ledger);
-    return status;
+    if (status)
+        return status;
+    engine->ledger.refuse_after_seal = !o->options->strict;
+    burin_ledger_seal(&engine->ledger);
+    return BURIN_OK;
 }
 
 enum burin_status burin_engine_open(

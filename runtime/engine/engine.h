@@ -9,6 +9,7 @@
 #include "runtime/device/ledger.h"
 #include "runtime/engine/batch.h"
 #include "runtime/engine/kv.h"
+#include "runtime/engine/memory.h"
 #include "runtime/engine/sampler.h"
 #include "runtime/plan/plan.h"
 
@@ -24,6 +25,7 @@ struct burin_engine {
 
     struct burin_cpu cpu;
     struct burin_ledger ledger;
+    struct burin_memory memory;
     struct burin_queue queue;
 
     const struct burin_program *step;

@@ -70,6 +70,7 @@ static struct burin_engine *open_engine(const struct burin_options *chosen)
     struct burin_options options = *chosen;
     options.model = options.model ? options.model : &fake_model;
     options.n_threads = options.n_threads ? options.n_threads : 2;
+    options.strict = true;
     fake_faults = 0;
     fake_runs = 0;
     fake_most_tokens = 0;

@@ -107,12 +107,13 @@ enum burin_status burin_bandwidth(int n_threads, double *gbs, struct burin_error
     madvise(buffer, bytes, MADV_HUGEPAGE); /* as weights lie */
     memset(buffer, 1, bytes);
 
-    struct reader readers[MAX_THREADS];
+    struct reader readers[MAX_THREADS] = { { 0 } };
     const size_t each = bytes / PIECE / (size_t)n_threads;
     for (int i = 0; i < n_threads; i++)
-        readers[i] = (struct reader){ .lines = (const line *)buffer + i * PIECE_LINES,
-                                      .n_pieces = each,
-                                      .stride = (size_t)n_threads * PIECE_LINES };
+        readers[i] =
+                (struct reader){ .lines = (const line *)buffer + (size_t)i * PIECE_LINES,
+                                 .n_pieces = each,
+                                 .stride = (size_t)n_threads * PIECE_LINES };
 
     double ms[PASSES];
     int failed = 0;

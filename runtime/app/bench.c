@@ -318,7 +318,7 @@ enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err
         if (!status)
             status = bench_with(&bench, n_threads, err);
     }
-    if (status)
+    if (status || !bench.family)
         return status;
     if (settings->json || settings->output_form == BURIN_OUTPUT_JSON)
         write_json(&bench);

@@ -333,6 +333,7 @@ static enum burin_status eval_ids(struct eval *eval, struct burin_error *err)
         burin_json_close(&json);
         burin_json_close(&json);
     }
+    eval->json = NULL;
     if (eval->dump && fclose(eval->dump) && !status)
         status = burin_fail(err, BURIN_EIO, "%s: %s", settings->dump_file, strerror(errno));
     return status;

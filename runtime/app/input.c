@@ -27,7 +27,7 @@ static enum burin_status read_all(
 {
     char *bytes = NULL;
     size_t length = 0, capacity = 0;
-    while (!feof(in)) {
+    do {
         if (length + 1 >= capacity) {
             const size_t larger = capacity ? 2 * capacity : FIRST_READ;
             if (larger > MOST)
@@ -45,7 +45,7 @@ static enum burin_status read_all(
         length += fread(bytes + length, 1, capacity - 1 - length, in);
         if (ferror(in))
             return burin_fail(err, BURIN_EIO, "%s: %s", path, strerror(errno));
-    }
+    } while (!feof(in));
     bytes[length] = '\0';
     *text = (struct burin_span){ bytes, length };
     return BURIN_OK;

@@ -490,7 +490,7 @@ static enum burin_status read_environment(
         main_name(option, name, sizeof name);
         snprintf(variable, sizeof variable, "BURIN_%s", name + strspn(name, "-"));
         for (char *c = variable; *c; c++)
-            *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+            *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
 
         const char *text = getenv(variable);
         const struct source from = { option, variable };

@@ -149,7 +149,7 @@ arguments[option] = value
 expect("and it mends it", call("plan", *[w for pair in arguments.items() for w in pair]), 0)
 with open("/dev/full", "wb") as full:
     process = subprocess.run([binary, "run", "-m", weights, "Hi", "-n", "4"], stdout=full,
-                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean)
+                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean, bufsize=0)
     check("a full disk under stdout is an error", process.returncode == 1, process.stderr)
 
 # ---- JSON and help --------------------------------------------------------------------
@@ -197,7 +197,7 @@ expect("--version", call("--version", model=False), 0, out=[burin.SMOLLM2])
 
 endless = [binary, "run", "-m", weights, "--raw", "Once upon a time", "--ignore-eos"]
 process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           stdin=subprocess.DEVNULL, env=clean)
+                           stdin=subprocess.DEVNULL, env=clean, bufsize=0)
 begin = process.stdout.read(40)
 process.send_signal(signal.SIGINT)
 rest, said = process.communicate(timeout=60)
@@ -208,7 +208,7 @@ check("and what was made until then is there", len(got) >= 40 and
       (whole.startswith(got) or got.startswith(whole)), got)
 
 process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                           stdin=subprocess.DEVNULL, env=clean)
+                           stdin=subprocess.DEVNULL, env=clean, bufsize=0)
 process.stdout.read(10)
 process.stdout.close()
 check("a reader that goes away ends it", process.wait(timeout=60) != 0)

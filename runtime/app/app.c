@@ -1,5 +1,7 @@
 #include "runtime/app/app.h"
 
+#include "runtime/app/interrupt.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -181,6 +183,7 @@ int burin_app_main(const struct burin_model *model, int argc, const char **argv)
     app.program = argc > 0 ? base_name(argv[0]) : model->name;
     const int n = argc > 0 ? argc - 1 : 0;
     argv += argc > 0;
+    burin_interrupt_ends();
 
     enum burin_status status = BURIN_OK;
     if (n > 0 && (is_one_of(argv[0], "-h", "--help") || is_one_of(argv[0], "help", "-?")))

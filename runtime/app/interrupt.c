@@ -2,27 +2,45 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <unistd.h>
 
 static _Atomic(struct burin_request *) watched;
+static atomic_bool patient; /* the first press does not end the process */
 static atomic_int presses;
 
 static void on_signal(int number)
 {
     (void)number;
-    if (atomic_fetch_add(&presses, 1) > 0)
+    if (!atomic_load(&patient) || atomic_fetch_add(&presses, 1) > 0)
         _exit(130);
     struct burin_request *request = atomic_load(&watched);
     if (request)
         burin_cancel(request);
 }
 
-void burin_interrupt_watch(struct burin_request *request)
+static void install(struct burin_request *request, bool be_patient)
 {
     atomic_store(&watched, request);
-    struct sigaction action = { .sa_handler = on_signal }; /* a read at a prompt ends too */
+    atomic_store(&patient, be_patient);
+    struct sigaction action = { .sa_handler = on_signal }; /* without SA_RESTART */
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
+}
+
+void burin_interrupt_ends(void)
+{
+    install(NULL, false);
+}
+
+void burin_interrupt_cancels(struct burin_request *request)
+{
+    install(request, true);
+}
+
+void burin_interrupt_wakes(void)
+{
+    install(NULL, true);
 }
 
 bool burin_interrupt_taken(void)

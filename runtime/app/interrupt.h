@@ -1,7 +1,4 @@
-/* runtime/app/interrupt.h -- Ctrl-C.
- *
- * Before burin_interrupt_watch() it ends the process. After it, the first one cancels the
- * request that is told, the second ends the process with exit code 130.
+/* runtime/app/interrupt.h -- Ctrl-C: what it does just now.
  *
  * Threads  The handler may run on any; the functions are for one. */
 #ifndef BURIN_APP_INTERRUPT_H
@@ -11,8 +8,14 @@
 
 #include <stdbool.h>
 
-/* The request that Ctrl-C cancels from here on; NULL for none. Installs the handler. */
-void burin_interrupt_watch(struct burin_request *request);
+/* It ends the process with exit code 130. */
+void burin_interrupt_ends(void);
+
+/* It cancels the request, and a second one ends the process. */
+void burin_interrupt_cancels(struct burin_request *request);
+
+/* It ends a read from a terminal, and is told of by burin_interrupt_taken(). */
+void burin_interrupt_wakes(void);
 
 /* Whether it was pressed since the last call. */
 bool burin_interrupt_taken(void);

@@ -214,7 +214,7 @@ static enum burin_status chat(
         return status;
     if (at_terminal)
         greet(app, &colors);
-    burin_interrupt_watch(NULL);
+    burin_interrupt_wakes();
 
     for (struct burin_span text = first;; text = (struct burin_span){ NULL, 0 }) {
         if (!text.at) {

@@ -229,9 +229,9 @@ enum burin_status burin_talk_answer(
     status = burin_submit(talk->engine, &talk->request, err);
     if (status)
         goto out;
-    burin_interrupt_watch(&talk->request);
+    burin_interrupt_cancels(&talk->request);
     status = burin_engine_run(talk->engine, err);
-    burin_interrupt_watch(NULL);
+    burin_interrupt_wakes();
     if (status)
         goto out;
 

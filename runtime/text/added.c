@@ -143,6 +143,8 @@ static bool stands_alone(struct burin_span text, size_t begin, size_t end)
 
 static size_t back_over_space(struct burin_span text, size_t at, size_t least)
 {
+    if (at < least)
+        return least;
     while (at > least) {
         const char *begin = text.at + at;
         if (!burin_is_space(burin_utf8_last(begin)))
@@ -187,10 +189,13 @@ static bool find(struct burin_added_walk *walk)
         if ((token->special && !walk->with_specials) ||
             (token->single_word && !stands_alone(walk->text, begin, end)))
             continue;
-        walk->match = token;
         walk->match_begin =
                 token->lstrip ? back_over_space(walk->text, begin, walk->done) : begin;
         walk->match_end = token->rstrip ? over_space(walk->text, end) : end;
+        walk->match = token;
+        /* A token of white space may have gone to the one before it, as in the reference. */
+        if (walk->match_begin >= walk->match_end)
+            continue;
         return true;
     }
     return false;

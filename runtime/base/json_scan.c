@@ -66,7 +66,9 @@ char burin_json_peek(struct burin_json_scan *scan)
     while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\t' ||
                                     *scan->at == '\n' || *scan->at == '\r'))
         scan->at++;
-    return scan->at < scan->end ? *scan->at : '\0';
+    if (scan->at == scan->end)
+        return '\0';
+    return *scan->at;
 }
 
 enum burin_status burin_json_enter(

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -18,14 +19,10 @@ static enum burin_status no_room(const char *path, struct burin_error *err)
 static const char *join(
         struct burin_checkpoint *checkpoint, const char *folder, const char *name)
 {
-    const size_t length = strlen(folder);
-    const size_t name_length = strlen(name);
-    char *path = burin_arena_take(&checkpoint->arena, length + 1 + name_length + 1, 1, 1);
-    if (!path)
-        return NULL;
-    memcpy(path, folder, length);
-    path[length] = '/';
-    memcpy(path + length + 1, name, name_length);
+    const size_t size = strlen(folder) + 1 + strlen(name) + 1;
+    char *path = burin_arena_take(&checkpoint->arena, size, 1, 1);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
     return path;
 }
 
@@ -262,10 +259,10 @@ enum burin_status burin_checkpoint_open(
     *checkpoint = (struct burin_checkpoint){ .container = BURIN_SAFETENSORS };
 
     enum burin_status status = find_file(checkpoint, path, &checkpoint->path, err);
-    if (!status) {
+    if (!status && checkpoint->path)
         checkpoint->folder = folder_of(checkpoint, checkpoint->path);
+    if (!status)
         status = checkpoint->folder ? open_file(checkpoint, err) : no_room(path, err);
-    }
     if (status)
         burin_checkpoint_close(checkpoint);
     return status;

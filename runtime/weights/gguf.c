@@ -244,8 +244,8 @@ static enum burin_status take_alignment(struct reader *r, uint32_t type)
 
 static enum burin_status take_key(struct reader *r, struct burin_gguf_entry *entry)
 {
-    uint64_t begin;
-    uint64_t length;
+    uint64_t begin = 0;
+    uint64_t length = 0;
     enum burin_status status = take_text(r, &begin, &length, "a key");
     if (status)
         return status;
@@ -342,10 +342,10 @@ static uint64_t aligned(const struct reader *r, uint64_t bytes)
 static enum burin_status take_tensor(
         struct reader *r, struct burin_tensor *tensor, uint64_t *data_end)
 {
-    uint64_t begin;
-    uint64_t length;
-    uint32_t n_dims;
-    uint64_t offset;
+    uint64_t begin = 0;
+    uint64_t length = 0;
+    uint32_t n_dims = 0;
+    uint64_t offset = 0;
     enum burin_status status = take_text(r, &begin, &length, "a tensor's name");
     if (status)
         return status;
@@ -661,7 +661,7 @@ static bool integer_at(uint32_t type, const uint8_t *at, uint64_t *bits, bool *n
         *negative = false;
         return true;
     case BURIN_GGUF_I8:
-        value = (int8_t)at[0];
+        value = (int64_t)(at[0] ^ 0x80) - 0x80;
         break;
     case BURIN_GGUF_I16: {
         int16_t narrow;
@@ -789,7 +789,7 @@ enum burin_status burin_gguf_texts(
         struct burin_gguf_array *value,
         struct burin_error *err)
 {
-    struct burin_gguf_array array;
+    struct burin_gguf_array array = { 0 };
     const enum burin_status status = burin_gguf_array(gguf, key, &array, err);
     if (status)
         return status;
@@ -805,7 +805,7 @@ enum burin_status burin_gguf_numbers(
         struct burin_gguf_array *value,
         struct burin_error *err)
 {
-    struct burin_gguf_array array;
+    struct burin_gguf_array array = { 0 };
     const enum burin_status status = burin_gguf_array(gguf, key, &array, err);
     if (status)
         return status;

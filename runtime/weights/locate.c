@@ -133,7 +133,7 @@ static void try_files(struct search *s, const char *folder, char **names, size_t
 /* In a folder, then in those that it holds, `depth` levels down. */
 static void try_folder(struct search *s, const char *folder, int depth)
 {
-    char **names;
+    char **names = NULL;
     const size_t n = list(s, folder, &names);
     try_files(s, folder, names, n);
     for (size_t i = 0; i < n && depth > 0 && !s->found; i++) {
@@ -146,7 +146,7 @@ static void try_folder(struct search *s, const char *folder, int depth)
 /* models--ORG--NAME/snapshots/COMMIT/ of the Hugging Face cache. */
 static void try_cache(struct search *s, const char *hub)
 {
-    char **names;
+    char **names = NULL;
     const size_t n = list(s, hub, &names);
     for (size_t i = 0; i < n && !s->found; i++) {
         if (strncmp(names[i], "models--", 8) != 0)

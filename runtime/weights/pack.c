@@ -193,10 +193,11 @@ static enum burin_status pack_tile(
     assert(offset + packed->tile_bytes <= p->family->weights_bytes);
 
     int64_t source[BURIN_TILE_ROWS] = { 0 };
-    const uint8_t *rows[BURIN_TILE_ROWS];
+    const uint8_t *rows[BURIN_TILE_ROWS] = { NULL };
     const int64_t first = tile * BURIN_TILE_ROWS;
     const int64_t left = weight->n_rows - first;
     const int n = left < BURIN_TILE_ROWS ? (int)left : BURIN_TILE_ROWS;
+    assert(n > 0);
     for (int i = 0; i < n; i++)
         source[i] = source_row(weight, p->checkpoint->container, first + i);
     const enum burin_status status = read_rows(w, tensor, bytes, source, n, rows, err);

@@ -86,7 +86,9 @@ SPEC(version_2_reads_as_version_3)
 
 SPEC(keys_have_types_and_a_missing_key_leaves_the_value_alone)
 {
-    gguf_begin(&file, 0, 8);
+    gguf_begin(&file, 0, 9);
+    key("i8", BURIN_GGUF_I8);
+    add(&file, "\x80", 1);
     key_u32("u32", 7);
     key("u64", BURIN_GGUF_U64);
     add_u64(&file, 1ull << 40);
@@ -128,6 +130,8 @@ SPEC(keys_have_types_and_a_missing_key_leaves_the_value_alone)
     assert_non_null(strstr(err.message, "key text is of type text, an integer is wanted"));
     assert_int_equal(burin_gguf_number(&gguf, "i16", &number, NULL), BURIN_OK);
     assert_true(number == -3);
+    assert_int_equal(burin_gguf_number(&gguf, "i8", &number, NULL), BURIN_OK);
+    assert_true(number == -128);
     assert_int_equal(burin_gguf_number(&gguf, "f32", &number, NULL), BURIN_OK);
     assert_true(number == 1.5);
     assert_int_equal(burin_gguf_bool(&gguf, "bool", &truth, NULL), BURIN_OK);

@@ -149,7 +149,7 @@ static enum burin_status event_record(
 {
     const struct burin_counting *counting = counting_of(queue->device);
     (void)err;
-    event->handle = (uint64_t)(counting->n_runs + counting->n_copies);
+    event->handle = (uint64_t)counting->n_runs + (uint64_t)counting->n_copies;
     event->ms = (double)event->handle;
     return BURIN_OK;
 }

@@ -1,5 +1,6 @@
 /* An engine on a model of a few lines (fake_model.h): what a request gets, and when it ends. */
 #include "runtime/burin.h"
+#include "runtime/engine/engine.h"
 #include "tests/runtime/engine/fake_model.h"
 #include "tests/support/test.h"
 
@@ -545,6 +546,22 @@ SPEC(each_owner_has_obtained_what_was_planned)
     assert_int_equal(owner(engine, "kv")->planned, 3 * 6 * FAKE_PAGE_TOKENS * 8);
     assert_in_range(owner(engine, "host")->obtained, 1, owner(engine, "host")->planned);
     close_engine(engine);
+}
+
+SPEC(a_ready_engine_takes_no_more_memory)
+{
+    struct burin_options options = { .model = &fake_model, .n_threads = 1 };
+    struct burin_engine *engine = NULL;
+    uint64_t address;
+    assert_int_equal(burin_engine_open(&engine, &options, NULL), BURIN_OK);
+    const size_t left = engine->ledger.left;
+
+    assert_int_equal(
+            burin_ledger_take(&engine->ledger, "kv", 64, &address, NULL), BURIN_ENOMEM);
+
+    assert_true(engine->ledger.sealed);
+    assert_int_equal(engine->ledger.left, left);
+    burin_engine_close(engine);
 }
 
 SPEC(a_smaller_pool_makes_requests_wait_and_none_run_out)

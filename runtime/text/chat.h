@@ -24,7 +24,7 @@
  * Safety   What a message holds is text, whatever it looks like; only control(name) makes a
  *          control token. A chunk has 10 million instructions and 64 MiB beyond 16 times the
  *          messages. A call that fails leaves nothing behind: the next one is as the first.
- * Memory   Everything lies in the caller's arena, the Lua state only until the call returns.
+ * Memory   Results lie in the caller's arena; the Lua state has its own until the call ends.
  * Threads  Any number at once, each with its own arena.
  * Errors   BURIN_EFORMAT the chat function raised or made no pieces, BURIN_EMISMATCH a control
  *          token that the vocabulary lacks or a variant without a format, BURIN_ELIMIT
@@ -62,6 +62,8 @@ struct burin_piece {
     bool control;
 };
 
+/* Texts that a format puts side by side are one piece, as in the text that the model was trained
+ * on. */
 enum burin_status burin_chat_render(
         const struct burin_chat *chat,
         const struct burin_message *messages,
@@ -72,7 +74,6 @@ enum burin_status burin_chat_render(
         int *n_pieces,
         struct burin_error *err);
 
-/* Adjacent texts are encoded as one, as in the text that the model was trained on. */
 enum burin_status burin_chat_encode(
         const struct burin_tokenizer *tokenizer,
         const struct burin_piece *pieces,

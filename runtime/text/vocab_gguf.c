@@ -1,5 +1,6 @@
 #include "runtime/text/vocab.h"
 
+#include "runtime/text/patterns.h"
 #include "runtime/text/unicode.h"
 #include "runtime/weights/gguf.h"
 
@@ -8,8 +9,6 @@
 
 /* ---- tokenizer.ggml.pre ----------------------------------------------------------- */
 
-#define GPT2                                                                               \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define LLAMA3                                                                             \
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}"               \
     "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
@@ -30,9 +29,9 @@ static const struct {
     bool ignore_merges;
     bool adds_bos; /* where tokenizer.ggml.add_bos_token does not say */
 } pre_tokenizers[] = {
-    { "gpt-2", .pattern = GPT2 },
-    { "smollm", .digits = true, .pattern = GPT2 },
-    { "starcoder", .digits = true, .pattern = GPT2 },
+    { "gpt-2", .pattern = BURIN_GPT2_PATTERN },
+    { "smollm", .digits = true, .pattern = BURIN_GPT2_PATTERN },
+    { "starcoder", .digits = true, .pattern = BURIN_GPT2_PATTERN },
     { "llama-bpe", .pattern = LLAMA3, .ignore_merges = true, .adds_bos = true },
     { "llama3", .pattern = LLAMA3, .ignore_merges = true, .adds_bos = true },
     { "llama-v3", .pattern = LLAMA3, .ignore_merges = true, .adds_bos = true },

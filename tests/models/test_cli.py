@@ -198,7 +198,9 @@ expect("--version", call("--version", model=False), 0, out=[burin.SMOLLM2])
 endless = [binary, "run", "-m", weights, "--raw", "Once upon a time", "--ignore-eos"]
 process = subprocess.Popen(endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            stdin=subprocess.DEVNULL, env=clean, bufsize=0)
-begin = process.stdout.read(40)
+begin = b""
+while len(begin) < 40 and (more := process.stdout.read(40)):
+    begin += more
 process.send_signal(signal.SIGINT)
 rest, said = process.communicate(timeout=60)
 check("Ctrl-C ends with 130", process.returncode == 130, process.returncode)

@@ -3,7 +3,6 @@
 #include "runtime/app/interrupt.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 /* ---- Opening --------------------------------------------------------------------- */
@@ -170,6 +169,27 @@ static enum burin_status encode_chat(
     return burin_app_blame_text(status, "the messages", err);
 }
 
+/* There is room for the prompt and a token. */
+static enum burin_status check_length(
+        const struct burin_talk *talk, size_t n_ids, struct burin_error *err)
+{
+    const int n_ctx = burin_engine_info(talk->engine).n_ctx;
+    const int most = talk->app->model->n_ctx;
+    if (n_ids < (size_t)n_ctx)
+        return BURIN_OK;
+    if (n_ids < (size_t)most)
+        return burin_fail(
+                err, BURIN_ELIMIT,
+                "the prompt has %zu tokens, the context has room for %d; start with "
+                "--ctx-size %d",
+                n_ids, n_ctx, most);
+    return burin_fail(
+            err, BURIN_ELIMIT,
+            "the prompt has %zu tokens, the context has room for %d, and the model was "
+            "trained for %d: give a shorter text",
+            n_ids, n_ctx, most);
+}
+
 /* The text of what was made, cut before the stop text that ended it. */
 static enum burin_status text_of(
         struct burin_talk *talk, struct burin_span *answer, struct burin_error *err)
@@ -201,8 +221,8 @@ enum burin_status burin_talk_answer(
     size_t n_ids = 0;
     enum burin_status status = raw ? encode_raw(talk, *raw, &ids, &n_ids, err)
                                    : encode_chat(talk, &ids, &n_ids, err);
-    if (!status && n_ids > INT_MAX)
-        status = burin_fail(err, BURIN_ELIMIT, "a prompt of %zu tokens is too long", n_ids);
+    if (!status)
+        status = check_length(talk, n_ids, err);
     if (status)
         goto out;
 

@@ -35,12 +35,14 @@ function generate.prepare(model, options)
   model.dims_by_name = {}
   for _, dim in ipairs(model.dims) do model.dims_by_name[dim.name] = dim end
   local ok, why
+  local default = model.recipe -- demo weights are in this one
   if options.quant == "auto" then
     ok, why = recipes.from_checkpoint(model, options.format_of)
   else
     ok, why = recipes.apply(model, options.quant or model.recipe or "bf16")
   end
   if not ok then error({ message = why, code = options.quant == "auto" and 4 or 2 }, 0) end
+  if model.recipe ~= default then model.demo_weights = nil end
   model.name = ("%s-%s-%s"):format(model.architecture, model.variant, model.recipe)
   if options.target ~= "any" then model.name = model.name .. "-" .. options.target end
   model.kv = kv.layouts(model)

@@ -2,14 +2,17 @@
 -- They follow what makes such files: transformers' save_pretrained for f32, f16 and bf16,
 -- llama.cpp's quantizer for the others (src/llama-quant.cpp).
 --
--- llama.cpp keeps vectors in f32 and gives the output matrix, tied to the embedding or not,
--- more bits than the rest: Q6_K, or Q8_0 where rows aren't a multiple of 256. Until there is a
--- Q6_K, it is Q8_0 here for all. A matrix whose rows aren't a multiple of 32 stays in f16.
+-- Vectors are f32 in all: GGUF files hold them so, and the loader widens those of Hugging Face,
+-- which is exact. One binary reads both.
+--
+-- llama.cpp gives the output matrix, tied to the embedding or not, more bits than the rest: Q6_K,
+-- or Q8_0 where rows aren't a multiple of 256. Until there is a Q6_K, it is Q8_0 here for all. A
+-- matrix whose rows aren't a multiple of 32 stays in f16.
 
 local recipes = {}
 
 local function plain(format)
-  return function() return format end
+  return function(weight) return #weight.shape == 1 and "f32" or format end
 end
 
 local function quantized(format)
@@ -73,6 +76,7 @@ function recipes.from_checkpoint(model, format_of)
   local missing = {}
   each_weight(model, function(weight, layer, set, group)
     local format, why = format_of(weight, layer, group)
+    if #weight.shape == 1 and (format == "bf16" or format == "f16") then format = "f32" end
     if not format then missing[#missing + 1] = why end
     set(format)
   end)

@@ -356,10 +356,28 @@ static void put_variant(const struct binder *b, struct burin_put *text, const ch
         burin_put(text, " --variant NAME (one of gen list)");
 }
 
+/* The architecture as the file names it; *config is where its sizes are, or empty. */
+static bool find_architecture(
+        const struct binder *b, char name[NAME_SIZE], char *config, size_t size)
+{
+    if (b->checkpoint->container == BURIN_GGUF)
+        return lower_key(&b->checkpoint->gguf, "general.architecture", name);
+    const int length = snprintf(config, size, "%s/config.json", b->checkpoint->folder);
+    if (length > 0 && (size_t)length < size && config_type(b->checkpoint, config, name))
+        return true;
+    *config = '\0';
+    return false;
+}
+
+static void put_formats(struct burin_put *text)
+{
+    for (int i = 0; i < BURIN_N_FORMATS; i++)
+        burin_put(text, "%s %s", i ? "," : "", burin_format_name((enum burin_format)i));
+}
+
 static void put_ending(const struct binder *b, struct burin_put *text)
 {
-    char config[1024];
-    char type_name[NAME_SIZE];
+    const char *path = b->checkpoint->path;
     const struct burin_encoding *type = main_type(b->checkpoint);
     if (!type) {
         burin_put(text, "The file has no matrices: is it the right one?");
@@ -367,36 +385,21 @@ static void put_ending(const struct binder *b, struct burin_put *text)
     }
     if (type->format == BURIN_NO_FORMAT) {
         burin_put(text, "Burin does not compute with %s; it does with", type->name);
-        for (int i = 0; i < BURIN_N_FORMATS; i++)
-            burin_put(text, "%s %s", i ? "," : "", burin_format_name((enum burin_format)i));
+        put_formats(text);
         return;
     }
 
-    const bool is_gguf = b->checkpoint->container == BURIN_GGUF;
-    bool has_config = false;
-    bool has_type = false;
-    if (is_gguf) {
-        has_type = lower_key(&b->checkpoint->gguf, "general.architecture", type_name);
-    } else {
-        const int length =
-                snprintf(config, sizeof config, "%s/config.json", b->checkpoint->folder);
-        has_config = has_type = length < (int)sizeof config &&
-                                config_type(b->checkpoint, config, type_name);
-    }
-    const char *architecture = has_type ? type_name : b->model->architecture;
-    if (!b->other_sizes && strcmp(type->name, b->model->recipe) == 0) {
-        burin_put(
-                text,
-                "It mixes formats in a way that recipe %s does not; --quant auto reads "
-                "them "
-                "off "
-                "the file.",
-                type->name);
-        return;
-    }
-    burin_put(text, "What fits the file: gen --model %s.lua", architecture);
-    put_variant(b, text, has_config ? config : NULL);
-    burin_put(text, " --quant %s", type->name);
+    char name[NAME_SIZE] = { 0 };
+    char config[1024] = { 0 };
+    const bool named = find_architecture(b, name, config, sizeof config);
+    burin_put(
+            text, "What fits the file: gen --model %s.lua",
+            named ? name : b->model->architecture);
+    put_variant(b, text, *config ? config : NULL);
+    if (b->other_sizes || strcmp(type->name, b->model->recipe) != 0)
+        burin_put(text, " --quant %s", type->name);
+    else /* that recipe is this binary's: the file mixes formats otherwise */
+        burin_put(text, " --quant auto --weights %s", is_plain_path(path) ? path : "FILE");
 }
 
 /* ---- The message ----------------------------------------------------------------- */

@@ -85,6 +85,16 @@ SPEC(the_message_ends_with_the_gen_line_that_fits_the_file)
     assert_says("gen --model llama.lua --variant smollm2-360m --quant q8_0");
 }
 
+SPEC(a_mixture_that_no_recipe_makes_is_read_off_the_file)
+{
+    static const struct tiny_tensor q4_embed = {
+        "token_embd.weight", 2, { D, N_VOCAB }, Q4_1_ID, N_VOCAB * 40
+    };
+    assert_int_equal(bind_with(0, q4_embed), BURIN_EMISMATCH);
+    assert_says(
+            "gen --model llama.lua --variant tiny --quant auto --weights /tmp/burin-test-");
+}
+
 SPEC(a_format_that_we_do_not_compute_with_is_named)
 {
     static const struct tiny_tensor q5[] = {

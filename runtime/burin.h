@@ -15,8 +15,8 @@
  *          BURIN_RUNNING. Pointers given to a callback hold until it returns.
  * Threads  One thread opens, submits, steps and closes; callbacks run on it. burin_cancel()
  *          may be called from any thread and from a signal handler.
- * Bits     What a request gets does not depend on the others, on chunking or on threads
- *          (docs: design.md section 5). */
+ * Bits     What a request gets does not depend on the others, on chunking or on threads: a row
+ *          computes the same sums in the same order in whatever step it is. */
 #ifndef BURIN_BURIN_H
 #define BURIN_BURIN_H
 

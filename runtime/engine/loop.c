@@ -30,6 +30,16 @@ static enum burin_status check_request(
     if (request->logits_from < 0)
         return burin_fail(
                 err, BURIN_EUSAGE, "logits_from is %d, below 0", request->logits_from);
+    const int outputs = plan->n_outputs - (plan->n_sequences - 1); /* that others leave */
+    if (request->on_logits && request->logits_from < request->n_ids - 1 &&
+        outputs < engine->batch.quantum)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "prompts are cut in pieces of %d, and a step has %d rows of logits left "
+                "for "
+                "one: open the engine with n_outputs %d",
+                engine->batch.quantum, outputs,
+                engine->batch.quantum + plan->n_sequences - 1);
     return burin_sampling_check(&request->sampling, err);
 }
 

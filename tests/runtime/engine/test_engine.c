@@ -243,6 +243,29 @@ SPEC(a_batch_without_room_for_a_quantum_is_refused)
     assert_null(engine);
 }
 
+SPEC(rows_of_logits_that_do_not_hold_a_quantum_are_refused_and_the_least_are_enough)
+{
+    for (int n_outputs = 2; n_outputs <= 7; n_outputs++) {
+        struct job job;
+        struct burin_error err = { 0 };
+        struct burin_engine *engine = open_engine(&(struct burin_options){
+                .model = &fake_model_in_fives,
+                .n_sequences = 2,
+                .n_outputs = n_outputs,
+        });
+        make_job(&job, 1, 13, 0);
+        job.request.on_logits = on_logits;
+
+        if (burin_submit(engine, &job.request, &err) == BURIN_OK) {
+            burin_engine_run(engine, NULL);
+            assert_int_equal(job.n_rows, 13);
+        }
+
+        assert_int_equal(err.status, n_outputs < 6 ? BURIN_EUSAGE : BURIN_OK);
+        close_engine(engine);
+    }
+}
+
 /* ---- Ends ----------------------------------------------------------------------------- */
 
 SPEC(a_stop_id_ends_the_request_and_is_not_shown)

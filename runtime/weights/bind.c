@@ -409,6 +409,7 @@ static void put_complaint(
 {
     const struct burin_weight *weight = c->weight;
     const char *name = weight->names[b->checkpoint->container];
+    const char *verb = c->count > 1 ? "are" : "is";
     const uint64_t wanted[2] = { (uint64_t)weight->n_rows, (uint64_t)weight->n_cols };
 
     burin_put(text, "  %s ", name ? name : weight->role);
@@ -418,24 +419,25 @@ static void put_complaint(
     case FITS:
         break;
     case MISSING:
-        burin_put(text, "missing");
+        burin_put(text, "%s missing", verb);
         break;
     case UNNAMED:
         burin_put(
-                text, "has no name in %s files",
+                text, "%s without a name in %s files", verb,
                 b->checkpoint->container == BURIN_GGUF ? "GGUF" : "safetensors");
         break;
     case SHAPE:
-        burin_put(text, "is ");
+        burin_put(text, "%s ", verb);
         put_shape(text, c->tensor->dims, c->tensor->n_dims);
         burin_put(text, ", wanted is ");
-        put_shape(
-                text, weight->n_rows == 1 ? wanted + 1 : wanted,
-                weight->n_rows == 1 ? 1 : 2);
+        if (weight->n_rows == 1)
+            put_shape(text, wanted + 1, 1);
+        else
+            put_shape(text, wanted, 2);
         break;
     case FORMAT:
         burin_put(
-                text, "is %s, wanted is %s", c->tensor->type->name,
+                text, "%s %s, wanted is %s", verb, c->tensor->type->name,
                 burin_format_name(weight->format));
         break;
     }

@@ -4,7 +4,7 @@
  * are the same each time. With clang it explores by coverage, as long as one likes:
  *
  *     clang -g -O1 -I. -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined \
- *         tests/fuzz/fuzz_gguf.c runtime/weights/[!x]*.c runtime/base/[!x]*.c -o /tmp/fuzz-gguf
+ *         tests/fuzz/fuzz_gguf.c runtime/weights/?*.c runtime/base/?*.c -o /tmp/fuzz-gguf
  *     /tmp/fuzz-gguf -max_len=4096 /tmp/found tests/fuzz/corpus/gguf
  *
  * A crash it finds is mended, and its input joins the corpus. */

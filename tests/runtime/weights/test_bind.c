@@ -62,8 +62,8 @@ SPEC(every_mismatch_is_listed_at_once)
     assert_int_equal(bind(write_tensors("x.gguf", tensors, 6)), BURIN_EMISMATCH);
     assert_says("x.gguf does not hold llama-tiny-q4_1:\n");
     assert_says("  token_embd.weight is (71, 64), wanted is (70, 64)\n");
-    assert_says("  blk.0.attn_q.weight and 1 more like it is q8_0, wanted is q4_1\n");
-    assert_says("  blk.1.attn_norm.weight missing\n");
+    assert_says("  blk.0.attn_q.weight and 1 more like it are q8_0, wanted is q4_1\n");
+    assert_says("  blk.1.attn_norm.weight is missing\n");
     assert_says("  not in the model: \"blk.2.attn_q.weight\"\n");
 }
 
@@ -167,7 +167,7 @@ SPEC(safetensors_are_named_by_their_config)
     write_file("hub/model.safetensors", b.at, b.used);
     write_file("hub/config.json", config, strlen(config));
     assert_int_equal(bind(in_folder("hub")), BURIN_EMISMATCH);
-    assert_says("  model.norm.weight missing\n");
+    assert_says("  model.norm.weight is missing\n");
     assert_says("gen --model gemma3.lua --config ");
     assert_says("hub/config.json --quant bf16");
     burin_checkpoint_close(&checkpoint);

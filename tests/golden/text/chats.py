@@ -9,12 +9,13 @@ Hugging Face tokenizers for SmolLM2's text, special tokens recognized, where no 
 like one. Needs the packages gguf, jinja2 and tokenizers."""
 import json
 import sys
+from pathlib import Path
 
 import jinja2.sandbox
 from gguf import GGUFReader
-from tokenizers import Tokenizer
 
-import gguf_tokenizer
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+import reference_tokenizer
 
 CHATS = [
     ([("user", "Why is the sky blue?")], True),
@@ -40,7 +41,7 @@ def main(gguf, llama):
         "llama-3.2": open(llama, encoding="utf-8").read(),
     }
     templates = {name: environment.from_string(text) for name, text in sources.items()}
-    tokenizer = Tokenizer.from_str(json.dumps(gguf_tokenizer.tokenizer_json(gguf)))
+    tokenizer = reference_tokenizer.from_gguf(gguf)
     results = []
     for chat, add_generation_prompt in CHATS:
         messages = [{"role": role, "content": content} for role, content in chat]

@@ -4,8 +4,9 @@
  * the bytes left before anything is taken for it, so a small file cannot ask for much. Names,
  * texts and arrays are views into that one copy of the header.
  *
- * Memory   At most 4 times the header: its bytes and a list of the entries. All of it goes
- *          back in burin_gguf_close(), and all views with it.
+ * Memory   At most 4 times the header: its bytes and a list of the entries; a header has
+ *          256 MiB, 65,536 keys and 131,072 tensors at most. All of it goes back in
+ *          burin_gguf_close(), and all views with it.
  * Threads  One opens and closes; any number may look things up.
  * Errors   BURIN_EMISSING no such file or key, BURIN_EFORMAT bytes that break the format (or a
  *          key of another type), BURIN_EIO the system refused or the file has shrunk,

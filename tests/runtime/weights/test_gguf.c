@@ -226,13 +226,33 @@ SPEC(counts_are_held_against_the_bytes_left)
         { UINT64_MAX, 0 },
         { 0, UINT64_MAX },
         { UINT64_MAX / 2, UINT64_MAX / 2 },
-        { 6, 3 }, /* each alone would fit into 160 bytes */
+        { 7, 0 },
+        { 0, 10 },
+        { 5, 3 }, /* each alone would fit into 160 bytes */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         gguf_begin(&file, rows[i].n_tensors, rows[i].n_keys);
         add_zeros(&file, 160 - file.used);
-        assert_refused("cannot hold them");
+        assert_refused(
+                rows[i].n_tensors + rows[i].n_keys > 10 ? "at most" : "cannot hold them");
     }
+}
+
+SPEC(a_sparse_file_of_a_terabyte_does_not_get_what_it_announces)
+{
+    gguf_begin(&file, 1ull << 34, 1ull << 34);
+    const char *path = write_file("sparse.gguf", file.at, file.used);
+    assert_int_equal(truncate(path, 1ll << 40), 0);
+    assert_int_equal(burin_gguf_open(&gguf, path, &err), BURIN_EFORMAT);
+
+    gguf_begin(&file, 0, 1);
+    key("tokens", BURIN_GGUF_ARRAY);
+    add_u32(&file, BURIN_GGUF_U8);
+    add_u64(&file, 1ull << 30);
+    path = write_file("sparse.gguf", file.at, file.used);
+    assert_int_equal(truncate(path, 1ll << 40), 0);
+    assert_int_equal(burin_gguf_open(&gguf, path, &err), BURIN_EFORMAT);
+    assert_non_null(strstr(err.message, "a header of more than 268435456 bytes"));
 }
 
 SPEC(arrays_are_held_against_the_bytes_left)
@@ -256,7 +276,7 @@ SPEC(arrays_are_held_against_the_bytes_left)
     }
 }
 
-SPEC(a_small_file_that_announces_much_takes_little_memory)
+SPEC(a_file_that_announces_much_takes_little_memory)
 {
     struct rusage before;
     struct rusage after;

@@ -12,7 +12,7 @@ local nn = require "gen.nn"
 local describe = {}
 
 describe.limits = {
-  instructions = 2e6, -- llama needs 60 thousand
+  instructions = 1e6, -- llama needs 60 thousand
   memory_kib = 8 * 1024, -- beyond what was used before; one concatenation may take it at once
   source_bytes = 256 * 1024,
   includes = 16,

@@ -22,6 +22,7 @@ local v = nn.variants {
     d_ff = 8192, n_vocab = 128256, n_ctx = 131072, rope = llama3 },
 }
 
+local eps = v.eps or 1e-5
 local d = nn.dims {
   n_layers = v.n_layers, d_model = v.d_model, d_ff = v.d_ff, n_vocab = v.n_vocab, n_ctx = v.n_ctx,
   n_heads = v.n_heads, n_kv_heads = v.n_kv_heads, d_head = v.d_head,
@@ -41,13 +42,13 @@ local block = nn.block {   -- role = name in the checkpoint, shape (out, in)
 }
 
 function block.forward(w, x, batch, kv)   -- x (tokens, d_model)
-  local h = rms_norm(x, w.attn_norm, { eps = 1e-5 })
+  local h = rms_norm(x, w.attn_norm, { eps = eps })
   local q = nn.rope(linear(h, w.wq), batch.positions, v.rope)
   local k = nn.rope(linear(h, w.wk), batch.positions, v.rope)
   local a = attention(q, kv:append(k, linear(h, w.wv)))
   x = x + linear(a, w.wo)
 
-  local f = rms_norm(x, w.ffn_norm, { eps = 1e-5 })
+  local f = rms_norm(x, w.ffn_norm, { eps = eps })
   local g = silu(linear(f, w.w_gate)) * linear(f, w.w_up)
   return x + linear(g, w.w_down)
 end
@@ -58,12 +59,12 @@ local model = nn.model {
   embed  = embed,
   layers = nn.layers("model.layers.%d.", { { d.n_layers, block } }),
   norm   = nn.weight("model.norm.weight", { d.d_model }),
-  head   = embed,   -- tied
+  head   = v.untied and nn.weight("lm_head.weight", { d.n_vocab, d.d_model }) or embed,
 }
 
 function model.step(w, batch)   -- extents: tokens, sequences, outputs
   local x = w.layers(nn.embedding(batch.token_ids, w.embed), batch)
-  local out = rms_norm(nn.rows(x, batch.output_rows), w.norm, { eps = 1e-5 })
+  local out = rms_norm(nn.rows(x, batch.output_rows), w.norm, { eps = eps })
   return linear(out, w.head)
 end
 

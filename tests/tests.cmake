@@ -82,11 +82,12 @@ foreach(script IN LISTS scripts)
 endforeach()
 
 # Fuzzers always run under ASan and UBSan, unless ThreadSanitizer has the build.
-file(GLOB fuzzed CONFIGURE_DEPENDS runtime/weights/*.c runtime/base/*.c)
+file(GLOB fuzzed CONFIGURE_DEPENDS
+    runtime/text/*.c runtime/weights/*.c runtime/plan/*.c runtime/base/*.c)
 add_library(fuzzed OBJECT EXCLUDE_FROM_ALL ${fuzzed} tests/fuzz/standalone.c)
 target_include_directories(fuzzed PUBLIC ${CMAKE_SOURCE_DIR})
 target_compile_definitions(fuzzed PUBLIC _GNU_SOURCE)
-target_link_libraries(fuzzed PUBLIC Threads::Threads)
+target_link_libraries(fuzzed PUBLIC PkgConfig::LIBRARIES Threads::Threads m)
 if(NOT BURIN_SANITIZE)
   target_compile_options(
       fuzzed PUBLIC -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)

@@ -77,8 +77,9 @@ return op.define "attention" {
     local out = node.out
     local tail = ("%s_%dx%dx%d"):format(node.kv_dtype, s.n_kv_heads * s.group, s.n_kv_heads, s.d)
     local scale = node.attrs.scale or 1 / math.sqrt(s.d)
+    local narrow = family.cpu == "avx512" and not family.exact and node.kv_dtype == "bf16"
     local block = {
-      template = "cpu/attention_block_" .. family.cpu .. ".c",
+      template = ("cpu/attention_block_%s%s.c"):format(family.cpu, narrow and "_bf16" or ""),
       name = "attend_" .. tail,
       params = { d = s.d, group = s.group, kv = node.kv_dtype },
     }
@@ -89,6 +90,7 @@ return op.define "attention" {
       params = {
         block = block.name, d = s.d, d_q = s.d_q, group = s.group, n_kv_heads = s.n_kv_heads,
         tile_rows = s.tile_rows, slot = s.slot, head_bytes = s.head_bytes, out = out,
+        query = narrow and "uint16_t" or "float",
         page_bytes = node.inputs.kv.page_bytes, scale = scale * math.log(math.exp(1), 2),
       },
       args = {

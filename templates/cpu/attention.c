@@ -1,7 +1,8 @@
 % -- In: name, block (the function for one block), d (of a head), group (query heads for a
 % -- KV head), n_kv_heads, d_q (all heads), scale (of scores, in units of log 2), tile_rows
 % -- (queries), slot (floats of a partial), page_bytes, head_bytes (one head's keys and values
-% -- in a page), out ("f32", "bf16", "q8").
+% -- in a page), out ("f32", "bf16", "q8"), query ("float", "uint16_t" for bf16: as the block
+% -- function reads it).
 % local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t" }
 /* y = acc / sum, in the head's columns of each of the tile's rows. */
 static void ${name}_store(
@@ -66,7 +67,8 @@ static void ${name}(
         .group = GROUP,
         .tile_rows = ${tile_rows},
     };
-    float *queries = (float *)(void *)scratch + BURIN_N_SLOTS * SLOT;
+    float *after_slots = (float *)(void *)scratch + BURIN_N_SLOTS * SLOT;
+    ${query} *queries = (${query} *)(void *)after_slots;
     struct burin_walk walk = burin_walk_begin(t, &a);
     struct burin_piece piece, open = { .end = 0 }; /* open: its last parts are others' */
     struct burin_partial total = { 0 };
@@ -81,7 +83,11 @@ static void ${name}(
             const int head = piece.head * GROUP + r % GROUP;
             const float *from = q + row * (size_t)q_stride + head * D;
             for (int i = 0; i < D; i++)
+% if query == "uint16_t" then
+                queries[r * D + i] = burin_bf16_of_f32(from[i] * ${f32(scale)});
+% else
                 queries[r * D + i] = from[i] * ${f32(scale)};
+% end
         }
 
         total = burin_partial_at(scratch, BURIN_SLOT_TOTAL * SLOT, n_rows, D);

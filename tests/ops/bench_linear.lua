@@ -110,7 +110,7 @@ for _, family in ipairs(harness.here()) do
     family.exact = os.getenv "EXACT" ~= nil
     for _, f in ipairs(formats) do
       local bits = { q4_0 = 4.5, q4_1 = 5, q8_0 = 8.5, bf16 = 16, f16 = 16, f32 = 32 }
-      local n = math.floor(256 * 2 ^ 20 * 8 / bits[f] / 576) // 32 * 32
+      local n = math.floor((tonumber(os.getenv "MIB") or 256) * 2 ^ 20 * 8 / bits[f] / 576) // 32 * 32
       if not os.getenv "GEMM" then
         bench(family, "linear", f, 576, n, 1)
         bench(family, "linear", f, 576, n, 2)

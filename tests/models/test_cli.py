@@ -193,6 +193,20 @@ for command in ("run", "eval", "bench", "tokenize", "plan", "info"):
 expect("--help", call("--help", model=False), 0, out=["usage:", "exit codes:"])
 expect("--version", call("--version", model=False), 0, out=[burin.SMOLLM2])
 
+# ---- The plan before there is a binary --------------------------------------------------
+
+wanted = ("--card", "8GiB", "--threads", "2", "--ctx-size", "1000", "--parallel", "3", "--json")
+before = Done(subprocess.run([burin.ROOT / "gen" / "gen", "plan", "--model", "llama.lua", *wanted],
+                             stdin=subprocess.DEVNULL, capture_output=True, env=clean))
+expect("gen plan answers without weights", before, 0)
+after = parsed(call("plan", *wanted))
+before = parsed(before)
+differ = {key for key in after if before.get(key) != after[key]}
+check("and says what the binary says, but for the tokenizer of the weights",
+      differ <= {"owners", "total_bytes", "most_sequences"} and
+      [o for o in before["owners"] if o["owner"] not in ("tokenizer", "rounding")] ==
+      [o for o in after["owners"] if o["owner"] not in ("tokenizer", "rounding")], differ)
+
 # ---- Signals and terminals ------------------------------------------------------------
 
 endless = [binary, "run", "-m", weights, "--raw", "Once upon a time", "--ignore-eos"]

@@ -182,16 +182,12 @@ function describe.load(options)
 
   -- The description's line that is being run, from outside of any description frame.
   function source.where()
-    local level, tail = 2, false
+    local level = 2
     while true do
       local info = debug.getinfo(level, "Slt")
       if not info then break end
-      if chunks[info.source] then
-        -- A tail call took its frame's place: what the line hook saw last is the line.
-        if tail then break end
-        return { file = info.source:sub(2), line = info.currentline }
-      end
-      tail = info.istailcall
+      if chunks[info.source] then return { file = info.source:sub(2), line = info.currentline } end
+      if info.istailcall then break end -- it took its caller's place: the line hook saw the line
       level = level + 1
     end
     return { file = last.file, line = last.line }

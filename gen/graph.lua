@@ -262,7 +262,7 @@ function graph.verify(program)
           local ok, why = verify_ops(section.ops)
           if not ok then return ok, why end
           if not known(section.result) then return fault(op, "a block's result isn't made by it") end
-          if size.shape_text(section.result.shape) ~= size.shape_text(op.x.shape) then
+          if not size.same_shape(section.result.shape, op.x.shape) then
             return fault(op, "a block's result is %s, its x %s",
               size.shape_text(section.result.shape), size.shape_text(op.x.shape))
           end

@@ -125,7 +125,7 @@ function nn.new(source)
     model.variant = chosen[1]
     model.recipe = chosen.recipe or rows.recipe
     model.demo_weights = chosen.demo_weights
-    return source.configure(chosen)
+    return (source.configure(chosen))
   end
 
   local dims = {}
@@ -166,7 +166,7 @@ function nn.new(source)
   end
 
   function words.value(x)
-    return at_line("value", function() return size.of(x):value() end)
+    return (at_line("value", function() return size.of(x):value() end))
   end
 
   for _, name in ipairs(size.extents) do words[name] = size.extent(name) end
@@ -446,7 +446,7 @@ function nn.new(source)
       if args.n > #def.inputs or (attrs and type(attrs) ~= "table") then
         fail("%s takes %s and a table of attributes", def.name, table.concat(def.inputs, ", "))
       end
-      return append(def, args, attrs)
+      return (append(def, args, attrs)) -- no tail call: its frame tells source.where() the line
     end
   end
 
@@ -470,9 +470,9 @@ function nn.new(source)
       if type(b) == "number" then
         local def = op.find(scalar_op)
         if not def then fail("there is no operation '%s'", scalar_op) end
-        return append(def, { a }, { factor = b + 0.0 })
+        return (append(def, { a }, { factor = b + 0.0 }))
       end
-      return append(op.find(tensor_op), { a, b }, {})
+      return (append(op.find(tensor_op), { a, b }, {}))
     end
   end
   graph.Tensor.__add = operator("add", "shift")
@@ -501,7 +501,7 @@ function nn.new(source)
     if not program then fail("input: declare it within a program") end
     if not nn.is_identifier(name) then fail("input: %s can't be a name", quoted(name)) end
     if not graph.dtype_bytes[dtype or "f32"] then fail("input: unknown dtype %s", quoted(dtype)) end
-    return use_input(name, to_shape("input", shape), dtype or "f32")
+    return (use_input(name, to_shape("input", shape), dtype or "f32"))
   end
 
   function words.tap(name, x)
@@ -511,14 +511,14 @@ function nn.new(source)
     return x
   end
 
-  function words.include(name) return source.include(name) end
+  function words.include(name) return (source.include(name)) end
 
   -- ---- Tracing
 
   local batch = setmetatable({}, {
     __index = function(_, name)
       if not nn.standard_inputs[name] then fail("batch has no %s", quoted(name)) end
-      return use_input(name, nn.standard_inputs[name], "i32")
+      return (use_input(name, nn.standard_inputs[name], "i32"))
     end,
     __newindex = function() fail("batch can't be changed") end,
   })
@@ -573,7 +573,7 @@ function nn.new(source)
       args[args.n + 1] = block.kv
       local result = block.forward(face(values, "block"), section.x, table.unpack(args, 1, args.n + 1))
       ops, tracing = program.ops, nil
-      if not graph.is_tensor(result) or size.shape_text(result.shape) ~= size.shape_text(x.shape) then
+      if not graph.is_tensor(result) or not size.same_shape(result.shape, x.shape) then
         fail("block '%s' must return %s, got %s", block.name, size.shape_text(x.shape),
           graph.is_tensor(result) and size.shape_text(result.shape) or describe_type(result))
       end

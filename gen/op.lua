@@ -48,7 +48,7 @@ function op.check(ok, message, ...)
   error({ op_message = message:format(table.unpack(args, 1, args.n)) }, 0)
 end
 
-op.shape_text = size.shape_text
+op.shape_text, op.same_shape = size.shape_text, size.same_shape
 
 -- A width that is heads * width of each: the declared product's factors, or attrs.d_head.
 function op.heads(width, d_head)

@@ -249,6 +249,13 @@ function size.at(x, values)
   return poly(x.fixed) + (x.extent and poly(x.slope) * values[x.extent] or 0)
 end
 
+function size.same_shape(a, b)
+  for i = 1, math.max(#a, #b) do
+    if not (a[i] and b[i] and size.of(a[i]) == size.of(b[i])) then return false end
+  end
+  return true
+end
+
 -- (tokens, D_MODEL)
 function size.shape_text(shape)
   local parts = {}

@@ -8,7 +8,7 @@ return op.define "add" {
   partition = "rows",
 
   shape = function(x, other)
-    op.check(op.shape_text(x) == op.shape_text(other),
+    op.check(op.same_shape(x, other),
       "both must have one shape, got %s and %s", op.shape_text(x), op.shape_text(other))
     return x
   end,

@@ -1,0 +1,191 @@
+-- tests/gen/test_nn.lua -- A mistake in a description is told at its line, in its words; what
+-- is right becomes the graph that it says.
+
+local spec = require "tests.support.spec"
+local describe = require "tests.gen.describe"
+local graph = require "gen.graph"
+
+local function wrong(text, line, part)
+  local message = spec.raises(part, describe.text, text)
+  if not message:find("models/x.lua:" .. line .. ": ", 1, true) then
+    error("expected line " .. line .. " in\n" .. message, 2)
+  end
+end
+
+local function block(text) return describe.model(text .. "\n  return x") end
+
+-- Line 20 of describe.model is the first of a block.
+spec("a shape that doesn't fit is told in sizes' names", function()
+  wrong(block "  local y = nn.rms_norm(x, w.w_up, { eps = 1 })", 20, "rms_norm: weight must be (D_MODEL), got (D_FF, D_MODEL)")
+  wrong(block "  local y = nn.linear(x, w.w_down)", 20, "linear: weight must be (outputs, D_MODEL), got (D_MODEL, D_FF)")
+  wrong(block "  local y = x + nn.linear(x, w.w_up)", 20, "add: both must have one shape, got (tokens, D_MODEL) and (tokens, D_FF)")
+end)
+
+spec("a tail call has its own line", function()
+  wrong(describe.model "  x = x\n  return nn.linear(x, w.w_down)", 21, "linear: weight must be")
+  wrong(describe.model "  local function f()\n    return nn.linear(x, w.w_down)\n  end\n  return f()", 21, "linear: weight must be")
+end)
+
+spec("a line within an expression of several lines", function()
+  wrong(describe.model "  return x\n    + nn.linear(x,\n        w.w_down)", 21, "linear: weight must be")
+end)
+
+spec("an attribute that is missing, unknown or of another type", function()
+  wrong(block "  local y = nn.rms_norm(x, w.attn_norm)", 20, "rms_norm: give { eps = ... }")
+  wrong(block "  local y = nn.rms_norm(x, w.attn_norm, { eps = 1, epsilon = 2 })", 20, 'unknown attribute "epsilon"; it takes: eps')
+  wrong(block "  local y = nn.rms_norm(x, w.attn_norm, { eps = 'a' })", 20, "eps must be a number, got string")
+end)
+
+spec("an operation that there isn't", function()
+  wrong(block "  local y = nn.nothing(x)", 20, 'nn has no "nothing"')
+  wrong(block "  local y = nn['../op'](x)", 20, "nn has no")
+end)
+
+spec("a role that there isn't", function()
+  wrong(block "  local y = nn.linear(x, w.nothing)", 20, 'block has no "nothing"')
+  wrong(block "  local y = batch.nothing", 20, 'batch has no "nothing"')
+end)
+
+spec("something that is no tensor", function()
+  wrong(block "  local y = nn.linear(1, w.wq)", 20, "linear: x must be a tensor, got number")
+  wrong(block "  local y = nn.linear(x)", 20, "linear: weight must be a tensor, got nothing")
+  wrong(block "  local y = nn.linear(x, w.wq, x, x)", 20, "linear takes x, weight and a table of attributes")
+end)
+
+spec("heads that can't be told from a width", function()
+  wrong(block "  local y = nn.rope(x, batch.positions, { theta = 1 })", 20, "can't tell the heads in D_MODEL")
+  describe.text(describe.model [[
+  local a = nn.attention(nn.rope(nn.linear(h, w.wq), batch.positions, { theta = 1, d_head = 8 }), kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv)))
+  return x + nn.linear(a, w.wo)]])
+end)
+
+spec("a block must give back what it got", function()
+  wrong(describe.model "  return nn.linear(x, w.w_up)", 27, "must return (tokens, D_MODEL), got (tokens, D_FF)")
+end)
+
+spec("a cache that two appends disagree about", function()
+  wrong(block "  kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv))\n  kv:append(nn.linear(h, w.wq), nn.linear(h, w.wq))", 21, "append: n_heads is 5, the cache has 1")
+end)
+
+spec("operations outside of a program", function()
+  wrong("local x = nn.weight('x', { 3 })\nlocal y = nn.silu(x)", 2, "belong into a program")
+end)
+
+spec("a size of two extents in a declared input", function()
+  wrong(describe.model(nil, "  return nn.input('m', { nn.tokens * nn.outputs }, 'f32')"), 29, "two extents: tokens and outputs")
+end)
+
+spec("a result of two extents", function()
+  wrong(describe.model(nil, "  local q = nn.input('m', { nn.tokens, nn.outputs }, 'f32')\n  return nn.silu(q)"), 30, "two extents: tokens and outputs")
+end)
+
+spec("a weight that nothing reads", function()
+  local model = describe.text(describe.model "  return x + nn.linear(nn.linear(h, w.wq), w.wo)")
+  spec.raises("models/x.lua:9: weight 'wk' is never read", function()
+    local ok, e = pcall(describe.planned, model, { quant = "f32" })
+    if not ok then error(e.message or e, 0) end
+  end)
+end)
+
+-- ---- What becomes of it ----------------------------------------------------------------------
+
+spec("a block is traced once, however many layers there are", function()
+  for _, n in ipairs { 1, 2, 27 } do
+    local model = describe.text((describe.model():gsub("n_layers = 2", "n_layers = " .. n)))
+    local count = 0
+    for _, row in ipairs(graph.flat(model.programs[1])) do count = count + (row.section and 1 or 0) end
+    spec.equal(count, 12)
+  end
+end)
+
+spec("1, 2 and 27 layers have the same arena", function()
+  local texts = {}
+  for i, n in ipairs { 1, 2, 27 } do
+    local model = describe.text((describe.model():gsub("n_layers = 2", "n_layers = " .. n)))
+    local families = describe.planned(model, { quant = "f32" })
+    local parts = {}
+    for j = 0, 2 do parts[#parts + 1] = tostring(families[1].programs[1].costs[j].bytes) end
+    texts[i] = table.concat(parts, "; ")
+  end
+  spec.equal(texts[2], texts[1])
+  spec.equal(texts[3], texts[1])
+end)
+
+spec("tied weights are one", function()
+  local model = describe.text(describe.model())
+  spec.equal(#model.weights, 1)
+end)
+
+local two_kinds = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+d.d_q = d.n_heads * d.d_head
+local function kind()
+  return nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
+end
+local slow, fast = kind(), kind()
+slow.forward = function(w, x, batch, kv)
+  return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+end
+fast.forward = function(w, x, batch, kv)
+  return x + nn.silu(nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv))))
+end
+local schedule = {}
+for i = 1, 6 do schedule[i] = { 1, i % 3 == 0 and fast or slow } end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", schedule) }
+function model.step(w, batch)
+  local x = nn.embedding(batch.token_ids, w.e)
+  x = w.layers:range(0, 2)(x, batch)
+  nn.tap("early", x)
+  x = w.layers:range(3, 5)(x, batch)
+  return nn.linear(x, w.e)
+end
+return model
+]]
+
+spec("kinds of layers, ranges of them and taps", function()
+  local model = describe.text(two_kinds)
+  local program = model.programs[1]
+  spec.equal(#program.outputs, 2)
+  local items = {}
+  for _, op in ipairs(program.ops) do if op.layers then items[#items + 1] = op end end
+  spec.equal(#items, 2)
+  spec.equal(#items[1].sections, 2)
+  spec.equal(table.concat(items[2].sections[1].layers, " "), "3 4")
+  spec.equal(table.concat(items[2].sections[2].layers, " "), "5")
+  local families = describe.planned(model, { quant = "f32" })
+  local c = require("gen.emit.c").family(model, families[3], {})
+  spec.contains(c, "layer_kind[layer] == 1")
+end)
+
+local shared = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+d.d_q = d.n_heads * d.d_head
+local owner = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
+function owner.forward(w, x, batch, kv)
+  return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+end
+local reader = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }) }
+function reader.forward(w, x, batch)
+  return x + nn.attention(nn.linear(x, w.wq), nn.kv_of(nn.each(function(layer) return layer - 2 end)))
+end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 2, owner }, { 2, reader } }) }
+function model.step(w, batch)
+  return nn.linear(w.layers(nn.embedding(batch.token_ids, w.e), batch), w.e)
+end
+return model
+]]
+
+spec("layers may read another one's cache", function()
+  local model = describe.text(shared)
+  local families = describe.planned(model, { quant = "f32" })
+  local layout = model.kv.bf16
+  spec.equal(#layout.rows, 2)
+  spec.equal(layout.rows[1].n_readers, 2)
+  spec.equal(layout.rows[2].n_readers, 2)
+  spec.equal(layout.page_bytes, layout.bytes_per_token * 64)
+  spec.contains(require("gen.emit.c").family(model, families[3], {}), "layer_pages_bf16")
+end)
+
+spec("a layer can't read the cache of a later one", function()
+  wrong(shared:gsub("layer %- 2", "layer + 1"), 9, "layer 2 can't read the cache of layer 3")
+end)

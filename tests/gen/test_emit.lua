@@ -1,0 +1,135 @@
+-- tests/gen/test_emit.lua -- The emitted text: the same bytes every time, foreign text only as
+-- data, and the passes' work as it is read there.
+
+local spec = require "tests.support.spec"
+local describe = require "tests.gen.describe"
+local generate = require "gen.generate"
+local graph = require "gen.graph"
+local text = require "gen.emit.text"
+
+local function files(name, variant, options)
+  options = options or {}
+  local model = describe.file(name, variant)
+  local families = describe.planned(model, options)
+  local all = {}
+  for _, file in ipairs(generate.files(model, families, options)) do all[file.name] = file.text end
+  return all, model, families
+end
+
+-- The operations of a program, one name each.
+local function ops_of(program)
+  local names = {}
+  for _, row in ipairs(graph.flat(program)) do names[#names + 1] = row.op.def.name end
+  return table.concat(names, " ")
+end
+
+spec("the same bytes every time", function()
+  local a, b = files("llama", "smollm2-135m"), files("llama", "smollm2-135m")
+  for name, content in pairs(a) do
+    if b[name] ~= content then error(name .. " differs") end
+  end
+end)
+
+spec("gen takes about a second", function()
+  local from = os.clock()
+  files("llama", "smollm2-135m")
+  if os.clock() - from > 1.5 then error(("%.2f s"):format(os.clock() - from)) end
+end)
+
+spec("a linear reads what its format wants; exact reads floats", function()
+  local _, _, families = files("llama", "smollm2-135m")
+  local function formats(family)
+    local list = {}
+    for _, row in ipairs(graph.flat(family.programs[1])) do
+      if row.op.def.name:find "^linear" then list[#list + 1] = graph.input(row.op, "x").dtype end
+    end
+    return table.concat(list, " ")
+  end
+  spec.equal(formats(families[1]), "q8 q8 q8 q8 q8")
+  spec.equal(formats(families[2]), "f32 f32 f32 f32 f32")
+end)
+
+spec("fused: q, k and v are one linear, gate and up one, sums go into x, formats into makers", function()
+  local _, _, families = files("llama", "smollm2-135m")
+  spec.equal(ops_of(families[1].programs[1]), "rope_angles embedding rms_norm linear rope rope kv_append "
+    .. "attention linear rms_norm linear_glu linear rows rms_norm linear")
+end)
+
+spec("linears whose outputs aren't a multiple of 32 stay three, without barriers in between", function()
+  local all, _, families = files("llama_tiny", "small")
+  spec.equal(ops_of(families[1].programs[1]), "rope_angles embedding rms_norm linear linear linear rope rope kv_append "
+    .. "attention linear rms_norm linear_glu linear rows rms_norm linear")
+  local block = all["avx512.c"]:match "static void decoder_block_bf16%b().-\n({.-\n})"
+  spec.equal(select(2, block:gsub("burin_barrier", "")), 8)
+end)
+
+spec("a head of 16 can't be a group of 32: the change of format stays", function()
+  local _, _, families = files("llama_tiny", "groups")
+  spec.contains(ops_of(families[1].programs[1]), "attention convert linear")
+end)
+
+spec("bf16 weights read bf16 rows, f16 weights floats", function()
+  local function formats(recipe)
+    local _, _, families = files("llama", "smollm2-135m", { quant = recipe })
+    local found = {}
+    for _, row in ipairs(graph.flat(families[1].programs[1])) do
+      if row.op.def.name == "linear" then found[#found + 1] = graph.input(row.op, "x").dtype end
+    end
+    return table.concat(found, " ")
+  end
+  spec.equal(formats "bf16", "bf16 bf16 bf16 bf16")
+  spec.equal(formats "f16", "f32 f32 f32 f32")
+end)
+
+spec("layers of different formats are different functions over one description", function()
+  local model = describe.file("llama_tiny", "groups")
+  local recipes = require "gen.formats.recipes"
+  recipes.rules.mixed = function(weight, layer)
+    if #weight.shape == 1 then return "f32" end
+    return (weight.role == "w_down" and layer == 1) and "q8_0" or "q4_1"
+  end
+  local families = describe.planned(model, { quant = "mixed" })
+  recipes.rules.mixed = nil
+  local c = require("gen.emit.c").family(model, families[3], {})
+  spec.contains(c, "static void decoder_block_q4_1_bf16(")
+  spec.contains(c, "static void decoder_block_q4_1_w_down_q8_0_bf16(")
+  spec.contains(c, "/* Layers 0, 2; ")
+  spec.contains(c, "layer_kind[layer] == 1")
+end)
+
+spec("the description's lines stand above what they became", function()
+  local all = files("llama_tiny", "small")
+  spec.contains(all["portable.c"], "local h = rms_norm(x, w.attn_norm, { eps = 1e-5 }) */\n    rms_norm_d_model_f32(t, s->h, s->x, w->attn_norm, b->n_tokens);")
+end)
+
+spec("probes only where they are asked for", function()
+  local without, with = files("llama_tiny", "small"), files("llama_tiny", "small", { probe = true })
+  if without["avx512.c"]:find "probe" then error "a trace of probes" end
+  spec.contains(with["avx512.c"], "burin_probe(t, b->call, 2);")
+end)
+
+spec("the plan's tables are there without code", function()
+  local all, model = files("llama_tiny", "small", { tables_only = true })
+  if all["avx512.c"] or all[model.name .. ".c"]:find "pack_f32" then error "there is code" end
+  spec.contains(all[model.name .. ".c"], ".run = NULL")
+end)
+
+spec("no name of a place on this machine, no date", function()
+  for _, content in pairs((files("llama", "smollm2-135m"))) do
+    for _, word in ipairs { "/home", "/work", "/tmp", os.date "%Y.%m" } do
+      if content:find(word) then error("found " .. word) end
+    end
+  end
+end)
+
+spec("any text is one C string", function()
+  spec.equal(text.string 'a"b\\c\n%d */ ${x}\0\xff??/', [["a\"b\\c\n%d */ ${x}\000\377?\?/"]])
+end)
+
+spec("a call that is too long is broken as clang-format does it", function()
+  local args = {}
+  for i = 1, 20 do args[i] = "argument" .. i end
+  for line in text.call("    ", "some_function", args, ";"):gmatch "[^\n]+" do
+    if #line > 92 then error("too long: " .. line) end
+  end
+end)

@@ -101,3 +101,15 @@ foreach(source IN LISTS sources)
   target_link_libraries(fuzz-${name} PRIVATE fuzzed)
   register(fuzz/${name} fuzz-${name} tests/fuzz/corpus/${name})
 endforeach()
+
+# The poisoned arena: what `gen --probe --out build/gen/probe/NAME` emitted (tests/run does).
+file(GLOB folders CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/build/gen/probe/*)
+foreach(folder IN LISTS folders)
+  get_filename_component(model ${folder} NAME)
+  include(${folder}/sources.cmake)
+  add_library(probed-${model} STATIC ${BURIN_MODEL_SOURCES})
+  target_include_directories(probed-${model} PRIVATE ${CMAKE_SOURCE_DIR} ${folder})
+  target_compile_options(probed-${model} PRIVATE ${BURIN_EMITTED_WARNINGS})
+  cmocka_test(probe/arena/${model} tests/probe/test_arena.c
+      -Wl,--start-group probed-${model} burin_runtime -Wl,--end-group)
+endforeach()

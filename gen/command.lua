@@ -129,12 +129,12 @@ end
 -- ---- Describing -----------------------------------------------------------------------------
 
 local function describe(root, options)
-  local nn = require "gen.nn"
+  local names = require "gen.names"
   local path = find_model(root, options.model)
   local name = shown_path(path)
   local architecture = path:match "([^/]*)%.lua$" or path:match "([^/]*)$"
-  if not nn.is_file_name(architecture) then
-    fail(2, "%s can't be a model's name: letters, digits, '.', '_' and '-'", nn.quoted(architecture))
+  if not names.is_file_name(architecture) then
+    fail(2, "%s can't be a model's name: letters, digits, '.', '_' and '-'", names.quoted(architecture))
   end
   local folder = path:match "^(.*)/[^/]*$" or "."
   local model = require("gen.describe").load {

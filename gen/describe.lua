@@ -7,6 +7,7 @@
 
 local size = require "gen.size"
 local graph = require "gen.graph"
+local names = require "gen.names"
 local nn = require "gen.nn"
 
 local describe = {}
@@ -206,7 +207,7 @@ function describe.load(options)
   function source.local_name(where)
     local line = lines[where.file] and lines[where.file][where.line] or ""
     local name = line:match "^%s*local%s+([%a_][%w_]*)" or line:match "^%s*([%a_][%w_]*)%s*="
-    return nn.is_identifier(name) and name or nil
+    return names.is_identifier(name) and name or nil
   end
 
   local face, model = nn.new(source)
@@ -231,8 +232,8 @@ function describe.load(options)
 
   local included, n_included = {}, 0
   function source.include(part)
-    if not nn.is_file_name(part) then
-      source.fail(("include: %s isn't the name of a part: letters, digits, '_' and '-'"):format(nn.quoted(part)))
+    if not names.is_file_name(part) then
+      source.fail(("include: %s isn't the name of a part: letters, digits, '_' and '-'"):format(names.quoted(part)))
     end
     if included[part] then return included[part].value end
     n_included = n_included + 1

@@ -19,52 +19,18 @@
 
 local size = require "gen.size"
 local graph = require "gen.graph"
+local names = require "gen.names"
 local op = require "gen.op"
+local standard = require "gen.standard"
 
 local nn = {}
-
--- The inputs that an engine fills for a text model, by role: the contract with runtime/engine.
-local tokens, sequences, outputs = size.extent "tokens", size.extent "sequences", size.extent "outputs"
-nn.standard_inputs = {
-  token_ids = { tokens },
-  positions = { tokens },
-  sequence_of = { tokens },
-  sequence_begin = { sequences + 1 },
-  page_table = { sequences, size.param "max_pages" },
-  output_rows = { outputs },
-}
-nn.standard_order = {
-  "token_ids", "positions", "sequence_of", "sequence_begin", "page_table", "output_rows",
-}
+local quoted = names.quoted
 
 -- In this order sizes are declared in C; others follow by name, then those with a definition.
 local dims_order = {
   "n_layers", "d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_experts",
   "n_active_experts", "n_vocab", "n_ctx",
 }
-
-local reserved = {}
-for word in ([[auto break case char const continue default do double else enum extern float for
-  goto if inline int long register restrict return short signed sizeof static struct switch
-  typedef union unsigned void volatile while bool true false errno asm linux unix null eof
-  main t w s b layer pages scratch int_max int_min size_max edom erange]]):gmatch "%S+" do
-  reserved[word] = true
-end
-
--- An identifier that may stand in C as it is.
-function nn.is_identifier(name)
-  return type(name) == "string" and #name <= 48 and name:find "^[a-z][a-z0-9_]*$" ~= nil
-    and not reserved[name] and not name:find "^burin"
-end
-
-function nn.is_file_name(name)
-  return type(name) == "string" and #name <= 64 and name:find "^[%w][%w._-]*$" ~= nil
-    and not name:find("..", 1, true)
-end
-
-local function quoted(x)
-  return (("%q"):format(tostring(x)):gsub("[%c\128-\255]", "?"):sub(1, 80))
-end
 
 -- ---- The words ---------------------------------------------------------------------------
 
@@ -111,7 +77,7 @@ function nn.new(source)
     local chosen
     for _, row in ipairs(rows) do
       local name = type(row) == "table" and row[1]
-      if not nn.is_file_name(name) then
+      if not names.is_file_name(name) then
         fail("variants: %s can't be a name: letters, digits, '.', '_' and '-'", quoted(name))
       end
       model.variants[#model.variants + 1] = name
@@ -135,7 +101,7 @@ function nn.new(source)
       return dims[name]
     end,
     __newindex = function(_, name, value)
-      if not nn.is_identifier(name) then
+      if not names.is_identifier(name) then
         fail("dims: %s can't be a size's name: lower-case letters, digits and '_'", quoted(name))
       end
       if dims[name] then fail("dims: %s is declared already", name) end
@@ -150,18 +116,18 @@ function nn.new(source)
 
   function words.dims(values)
     if type(values) ~= "table" then fail("dims: give a table of sizes") end
-    local place, names = {}, {}
+    local place, keys = {}, {}
     for i, name in ipairs(dims_order) do place[name] = i end
     for name in pairs(values) do
       if type(name) ~= "string" then fail("dims: each size needs a name") end
-      names[#names + 1] = name
+      keys[#keys + 1] = name
     end
-    table.sort(names, function(a, b)
+    table.sort(keys, function(a, b)
       local i, j = place[a] or 99, place[b] or 99
       if i ~= j then return i < j end
       return a < b
     end)
-    for _, name in ipairs(names) do dims_face[name] = values[name] end
+    for _, name in ipairs(keys) do dims_face[name] = values[name] end
     return dims_face
   end
 
@@ -194,7 +160,7 @@ function nn.new(source)
     if type(list) ~= "table" then fail("%s: give a table of weights by role", name) end
     local weights, others = {}, {}
     for role, x in pairs(list) do
-      if not nn.is_identifier(role) then
+      if not names.is_identifier(role) then
         fail("%s: %s can't be a role: lower-case letters, digits and '_'", name, quoted(role))
       end
       if graph.is_tensor(x) and x.weight then
@@ -492,21 +458,21 @@ function nn.new(source)
   function source.use_standard_input(into, name)
     local before = program
     program = into
-    local tensor = use_input(name, nn.standard_inputs[name], "i32")
+    local tensor = use_input(name, standard.shapes[name], "i32")
     program = before
     return tensor
   end
 
   function words.input(name, shape, dtype)
     if not program then fail("input: declare it within a program") end
-    if not nn.is_identifier(name) then fail("input: %s can't be a name", quoted(name)) end
+    if not names.is_identifier(name) then fail("input: %s can't be a name", quoted(name)) end
     if not graph.dtype_bytes[dtype or "f32"] then fail("input: unknown dtype %s", quoted(dtype)) end
     return (use_input(name, to_shape("input", shape), dtype or "f32"))
   end
 
   function words.tap(name, x)
     if not program or not graph.is_tensor(x) then fail("tap: give a name and a tensor, in a program") end
-    if not nn.is_identifier(name) then fail("tap: %s can't be a name", quoted(name)) end
+    if not names.is_identifier(name) then fail("tap: %s can't be a name", quoted(name)) end
     program.outputs[#program.outputs + 1] = { name = name, tensor = x }
     return x
   end
@@ -517,8 +483,8 @@ function nn.new(source)
 
   local batch = setmetatable({}, {
     __index = function(_, name)
-      if not nn.standard_inputs[name] then fail("batch has no %s", quoted(name)) end
-      return (use_input(name, nn.standard_inputs[name], "i32"))
+      if not standard.shapes[name] then fail("batch has no %s", quoted(name)) end
+      return (use_input(name, standard.shapes[name], "i32"))
     end,
     __newindex = function() fail("batch can't be changed") end,
   })
@@ -593,10 +559,10 @@ function nn.new(source)
     if graph.is_tensor(result) then
       table.insert(program.outputs, 1, { name = name == "step" and "logits" or "result", tensor = result })
     elseif type(result) == "table" then
-      local names = {}
-      for key in pairs(result) do names[#names + 1] = key end
-      table.sort(names)
-      for _, key in ipairs(names) do words.tap(key, result[key]) end
+      local keys = {}
+      for key in pairs(result) do keys[#keys + 1] = key end
+      table.sort(keys)
+      for _, key in ipairs(keys) do words.tap(key, result[key]) end
     else
       fail("%s: return a tensor or a table of tensors, got %s", name, describe_type(result))
     end
@@ -609,18 +575,18 @@ function nn.new(source)
   -- All programs of the described model, "step" first.
   function source.trace_programs(face_returned)
     if getmetatable(face_returned) ~= Model then fail("return the nn.model { ... }") end
-    local names = {}
+    local keys = {}
     for name, run in pairs(face_returned) do
       if type(run) ~= "function" then fail("model.%s must be a function", quoted(name)) end
-      if not nn.is_identifier(name) then fail("model: %s can't be a program's name", quoted(name)) end
-      names[#names + 1] = name
+      if not names.is_identifier(name) then fail("model: %s can't be a program's name", quoted(name)) end
+      keys[#keys + 1] = name
     end
-    table.sort(names, function(a, b)
+    table.sort(keys, function(a, b)
       if (a == "step") ~= (b == "step") then return a == "step" end
       return a < b
     end)
-    if #names == 0 then fail("model has no programs: write function model.step(w, batch)") end
-    for i, name in ipairs(names) do
+    if #keys == 0 then fail("model has no programs: write function model.step(w, batch)") end
+    for i, name in ipairs(keys) do
       model.programs[i] = trace(name, face_returned[name])
       program = nil
     end
@@ -638,7 +604,5 @@ function nn.new(source)
   })
   return word_face, model
 end
-
-nn.quoted = quoted
 
 return nn

@@ -2,8 +2,8 @@
 -- emitted from: inputs, outputs, costs, graph costs. (Weights: layout.lua. KV: kv.lua.)
 
 local graph = require "gen.graph"
-local nn = require "gen.nn"
 local node = require "gen.node"
+local standard = require "gen.standard"
 
 local tables = {}
 
@@ -17,16 +17,16 @@ function tables.inputs(program, context, use_standard)
     for _, dtype in ipairs(context.family.kv_dtypes) do
       local kernel = row.op.def.kernel(node.face(row.op, row.section, context, dtype), context.family)
       for _, arg in ipairs(kernel.args) do
-        if nn.standard_inputs[arg] and not wanted[arg] then wanted[arg] = use_standard(arg) end
+        if standard.shapes[arg] and not wanted[arg] then wanted[arg] = use_standard(arg) end
       end
     end
   end
   local inputs = {}
-  for _, name in ipairs(nn.standard_order) do
+  for _, name in ipairs(standard.order) do
     if wanted[name] then inputs[#inputs + 1] = { name = name, tensor = wanted[name] } end
   end
   for _, input in ipairs(program.inputs) do
-    if not nn.standard_inputs[input.name] and wanted[input.name] then inputs[#inputs + 1] = input end
+    if not standard.shapes[input.name] and wanted[input.name] then inputs[#inputs + 1] = input end
   end
   return inputs
 end

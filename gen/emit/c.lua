@@ -5,8 +5,8 @@
 local graph = require "gen.graph"
 local kernels = require "gen.emit.kernels"
 local node = require "gen.node"
-local nn = require "gen.nn"
 local size = require "gen.size"
+local standard = require "gen.standard"
 local text = require "gen.emit.text"
 
 local emit = {}
@@ -90,7 +90,7 @@ function File:arguments(kernel, op, section, access)
       args[#args + 1] = scratch > 0 and self:scratch_name(op.phase):upper() or "0"
     elseif arg == "pages" then
       args[#args + 1] = "pages"
-    elseif nn.standard_inputs[arg] or arg == "max_pages" or arg:match "^n_(.*)$" and size.extent_names[arg:match "^n_(.*)$"] then
+    elseif standard.shapes[arg] or arg == "max_pages" or arg:match "^n_(.*)$" and size.extent_names[arg:match "^n_(.*)$"] then
       args[#args + 1] = access.batch .. arg
     elseif op.attrs[arg] and type(op.attrs[arg]) == "table" and op.attrs[arg].each then
       args[#args + 1] = op.attrs[arg].role .. "[layer]"

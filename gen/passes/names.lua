@@ -3,7 +3,7 @@
 -- role, or by its operation.
 
 local graph = require "gen.graph"
-local nn = require "gen.nn"
+local names = require "gen.names"
 
 local function assigned(model, node)
   local line = model.lines[node.file] and model.lines[node.file][node.line] or ""
@@ -17,7 +17,7 @@ local function base_name(model, node, last_of_line)
     if weight and node.def.activation then name = weight.role:match "^w_(.+)$" or weight.role:match "^w(.+)$" or weight.role end
   end
   name = name or node.result.name or node.def.name
-  return nn.is_identifier(name) and name or node.def.name
+  return names.is_identifier(name) and name or node.def.name
 end
 
 return function(program, context)

@@ -1,0 +1,30 @@
+-- gen/names.lua -- What may be a name: in C, of a file. By a list of letters; all other foreign
+-- text becomes C only through emit/text.lua's string().
+
+local names = {}
+
+local reserved = {}
+for word in ([[auto break case char const continue default do double else enum extern float for
+  goto if inline int long register restrict return short signed sizeof static struct switch
+  typedef union unsigned void volatile while bool true false errno asm linux unix null eof
+  main t w s b layer pages scratch int_max int_min size_max edom erange]]):gmatch "%S+" do
+  reserved[word] = true
+end
+
+-- An identifier that may stand in C as it is.
+function names.is_identifier(name)
+  return type(name) == "string" and #name <= 48 and name:find "^[a-z][a-z0-9_]*$" ~= nil
+    and not reserved[name] and not name:find "^burin"
+end
+
+function names.is_file_name(name)
+  return type(name) == "string" and #name <= 64 and name:find "^[%w][%w._-]*$" ~= nil
+    and not name:find("..", 1, true)
+end
+
+-- Foreign text for a message.
+function names.quoted(x)
+  return (("%q"):format(tostring(x)):gsub("[%c\128-\255]", "?"):sub(1, 80))
+end
+
+return names

@@ -1,0 +1,21 @@
+-- gen/standard.lua -- The inputs that an engine fills for a text model, by role: the contract with
+-- runtime/engine. A program lists those that it reads, in this order.
+
+local size = require "gen.size"
+
+local standard = {}
+
+local tokens, sequences, outputs = size.extent "tokens", size.extent "sequences", size.extent "outputs"
+standard.shapes = {
+  token_ids = { tokens },
+  positions = { tokens },
+  sequence_of = { tokens },
+  sequence_begin = { sequences + 1 },
+  page_table = { sequences, size.param "max_pages" },
+  output_rows = { outputs },
+}
+standard.order = {
+  "token_ids", "positions", "sequence_of", "sequence_begin", "page_table", "output_rows",
+}
+
+return standard

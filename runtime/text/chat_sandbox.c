@@ -28,7 +28,7 @@ static long long processor_ns(void)
 static struct burin_sandbox *sandbox_of(lua_State *lua)
 {
     struct burin_sandbox *sandbox;
-    memcpy(&sandbox, lua_getextraspace(lua), sizeof sandbox);
+    memcpy(&sandbox, lua_getextraspace(lua), sizeof(void *));
     return sandbox;
 }
 
@@ -162,7 +162,7 @@ enum burin_status burin_sandbox_open(
         burin_sandbox_close(sandbox);
         return burin_fail(err, BURIN_ENOMEM, "no memory to run the chat function");
     }
-    memcpy(lua_getextraspace(sandbox->lua), &sandbox, sizeof sandbox);
+    memcpy(lua_getextraspace(sandbox->lua), &sandbox, sizeof(void *));
     lua_sethook(sandbox->lua, check_limits, LUA_MASKCOUNT, HOOK_EVERY);
     return BURIN_OK;
 }

@@ -94,21 +94,26 @@ enum burin_status burin_lexicon_bytes(
     return BURIN_OK;
 }
 
+static uint64_t mix(uint64_t h, struct burin_span text)
+{
+    const char *const end = text.at + text.length;
+    for (const char *at = text.at; at < end; at++)
+        h = (h ^ (uint8_t)*at) * 0x100000001B3;
+    return h;
+}
+
+/* FNV-1a, folded. */
 static uint32_t hash(struct burin_span head, struct burin_span tail)
 {
-    uint64_t h = 0xCBF29CE484222325;
-    for (size_t i = 0; i < head.length; i++)
-        h = (h ^ (uint8_t)head.at[i]) * 0x100000001B3;
-    for (size_t i = 0; i < tail.length; i++)
-        h = (h ^ (uint8_t)tail.at[i]) * 0x100000001B3;
+    const uint64_t h = mix(mix(0xCBF29CE484222325, head), tail);
     return (uint32_t)(h >> 32 ^ h);
 }
 
 static bool is_same(struct burin_span a, struct burin_span head, struct burin_span tail)
 {
     return a.length == head.length + tail.length &&
-           (head.length == 0 || memcmp(a.at, head.at, head.length) == 0) &&
-           (tail.length == 0 || memcmp(a.at + head.length, tail.at, tail.length) == 0);
+           (!head.at || memcmp(a.at, head.at, head.length) == 0) &&
+           (!tail.at || memcmp(a.at + head.length, tail.at, tail.length) == 0);
 }
 
 static int32_t *find_slot(

@@ -13,7 +13,9 @@ struct scan {
 
 static char look(const struct scan *s, size_t ahead)
 {
-    return s->at + ahead < s->pattern.length ? s->pattern.at[s->at + ahead] : 0;
+    if (s->at + ahead >= s->pattern.length)
+        return '\0';
+    return s->pattern.at[s->at + ahead];
 }
 
 static enum burin_status refuse(

@@ -92,7 +92,7 @@ static enum burin_status put_merges(
         bool right_spelled;
         const struct burin_span left = half(merge->left, room, &left_spelled);
         const struct burin_span right =
-                half(merge->right, room + 2 * BURIN_LONGEST_TOKEN, &right_spelled);
+                half(merge->right, room + (size_t)2 * BURIN_LONGEST_TOKEN, &right_spelled);
         if (!left_spelled || !right_spelled)
             continue; /* no text holds such characters once it is spelled in the alphabet */
 

@@ -23,15 +23,15 @@
  * release's tokenizer.json. What the name means is what that tokenizer.json says. */
 static const struct {
     const char *name;
-    bool digits; /* each digit apart, before the pattern */
     const char *pattern;
+    bool digits; /* each digit apart, before the pattern */
     bool nfc;
     bool ignore_merges;
     bool adds_bos; /* where tokenizer.ggml.add_bos_token does not say */
 } pre_tokenizers[] = {
     { "gpt-2", .pattern = BURIN_GPT2_PATTERN },
-    { "smollm", .digits = true, .pattern = BURIN_GPT2_PATTERN },
-    { "starcoder", .digits = true, .pattern = BURIN_GPT2_PATTERN },
+    { "smollm", .pattern = BURIN_GPT2_PATTERN, .digits = true },
+    { "starcoder", .pattern = BURIN_GPT2_PATTERN, .digits = true },
     { "llama-bpe", .pattern = LLAMA3, .ignore_merges = true, .adds_bos = true },
     { "llama3", .pattern = LLAMA3, .ignore_merges = true, .adds_bos = true },
     { "llama-v3", .pattern = LLAMA3, .ignore_merges = true, .adds_bos = true },

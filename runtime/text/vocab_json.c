@@ -55,7 +55,9 @@ static enum burin_status text_of(
 
 static bool flag_of(struct field *field, bool otherwise)
 {
-    const char first = field->is_there ? burin_json_peek(&field->at) : 0;
+    if (!field->is_there)
+        return otherwise;
+    const char first = burin_json_peek(&field->at);
     return first == 't' || (first != 'f' && otherwise);
 }
 
@@ -94,7 +96,7 @@ struct listed {
 static enum burin_status count_id(
         struct burin_vocab *vocab, int32_t id, size_t n, struct burin_error *err)
 {
-    if ((size_t)id > 64 * 1024 + 4 * n)
+    if ((size_t)id > (size_t)64 * 1024 + 4 * n)
         return burin_fail(
                 err, BURIN_ELIMIT, "tokenizer.json: an id is %d, but there are %zu tokens",
                 id, n);

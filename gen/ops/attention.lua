@@ -12,6 +12,11 @@
 --         values  [64 keys][d]
 --
 -- so that a vector of keys is one load, and two of f32 are a shift and a mask.
+--
+-- Arithmetic is f32 but for the default lowering on avx512 with a bf16 cache: there queries and
+-- the softmax's weights are rounded to bf16 as well, for vdpbf16ps. SmolLM2's prefill of 512
+-- tokens spends 64 ms in attention instead of 107, a token at 512 0.25 ms instead of 0.38 (one
+-- core, Zen 4); its perplexity on the GPL moves by 0.05 %.
 
 local op = require "gen.op"
 local size = require "gen.size"
@@ -77,7 +82,8 @@ return op.define "attention" {
     local out = node.out
     local tail = ("%s_%dx%dx%d"):format(node.kv_dtype, s.n_kv_heads * s.group, s.n_kv_heads, s.d)
     local scale = node.attrs.scale or 1 / math.sqrt(s.d)
-    local narrow = family.cpu == "avx512" and not family.exact and node.kv_dtype == "bf16"
+    local narrow = -- queries and weights in bf16
+      family.cpu == "avx512" and not family.exact and node.kv_dtype == "bf16"
     local block = {
       template = ("cpu/attention_block_%s%s.c"):format(family.cpu, narrow and "_bf16" or ""),
       name = "attend_" .. tail,

@@ -123,7 +123,7 @@ local n_programs = 0
 -- Compile; returns the program's path.
 function harness.build(family, source, flags)
   n_programs = n_programs + 1
-  local path = ("%s/%s_%d"):format(folder, family.name, n_programs)
+  local path = ("%s/%s_%d"):format(folder, family.cpu, n_programs)
   write(path .. ".c", table.concat(source.text))
   local output, ok = shell(table.concat({
     common, family.flags, flags or "", path .. ".c", "runtime/cpu/team.c", "-o", path, "-lm -lpthread",

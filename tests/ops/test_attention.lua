@@ -70,12 +70,11 @@ end
 -- heads, kv heads, d, cache, result
 local shapes = {
   { 9, 3, 64, "bf16", "q8" },
-  { 6, 3, 8, "f32", "f32" },
-  { 4, 4, 24, "bf16", "bf16" },
-  { 7, 1, 32, "f32", "q8" },
   { 8, 2, 80, "bf16", "f32" },
-  { 4, 1, 256, "bf16", "f32" },
-  { 40, 1, 16, "bf16", "f32" },
+  { 4, 4, 24, "bf16", "bf16" },
+  { 20, 1, 16, "bf16", "f32" },
+  { 6, 3, 8, "f32", "f32" },
+  { 7, 1, 32, "f32", "q8" },
 }
 
 local main_text = [[
@@ -118,11 +117,21 @@ static void check_long(const struct check_config *c)
 }
 ]]
 
-local tolerance = { f32 = 4e-6, bf16 = 0.02, q8 = 0.03 } -- of values of deviation 1
+-- Of values of deviation 1. Queries and weights are bf16, as the cache is, on avx512: with
+-- scores of deviation 2 that is worth 2 % of a value here and there.
+local tolerance = { f32 = 4e-6, bf16 = 0.02, q8 = 0.03 }
+local narrow_tolerance = { f32 = 0.02, bf16 = 0.03, q8 = 0.04 }
 
-for _, family in ipairs(harness.here()) do
+local families = harness.here()
+if harness.runs { cpu = "avx512" } then
+  local exact = { name = "avx512 exact", exact = true }
+  families[#families + 1] = setmetatable(exact, { __index = families[#families] })
+end
+
+for _, family in ipairs(families) do
   local source = harness.source(family):write '#include "tests/ops/attention_check.h"\n'
-  local calls = {}
+  local calls, shapes = {}, shapes
+  if family.exact then shapes = table.move(shapes, 1, 3, 1, {}) end -- the others are the same
   for _, s in ipairs(shapes) do
     calls[#calls + 1] = ("    check(&%s);\n"):format(add_config(source, family, table.unpack(s)))
   end
@@ -133,9 +142,10 @@ for _, family in ipairs(harness.here()) do
   spec(family.name .. ": attention is near the reference, and its bits don't depend on how tokens come", function()
     local output = harness.run(family, source)
     local n = 0
-    for out, err in output:gmatch "_(%w+) error (%S+)" do
+    for kv, out, err in output:gmatch "(%w+)_%d+_%d+_%d+_(%w+) error (%S+)" do
+      local narrow = family.cpu == "avx512" and not family.exact and kv == "bf16"
       n = n + 1
-      spec.near(tonumber(err) or 0 / 0, 0, tolerance[out], output)
+      spec.near(tonumber(err) or 0 / 0, 0, (narrow and narrow_tolerance or tolerance)[out], output)
     end
     spec.equal(n, #shapes + 1)
   end)

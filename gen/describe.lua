@@ -326,7 +326,6 @@ function describe.load(options)
   model.file = options.name
   model.architecture = options.architecture
   model.variant = model.variant or "default"
-  model.use_standard_input = source.use_standard_input
   model.instructions = instructions
   return model
 end

@@ -78,10 +78,8 @@ end
 function generate.plan(model, families)
   for _, family in ipairs(families) do
     local context = generate.lower(model, family)
-    for i, program in ipairs(family.programs) do
-      program.inputs = tables.inputs(program, context, function(name)
-        return model.use_standard_input(model.programs[i], name)
-      end)
+    for _, program in ipairs(family.programs) do
+      program.inputs = tables.inputs(program, context)
       tables.check(program)
     end
     local packed = layout.of(model, family.programs)

@@ -455,14 +455,6 @@ function nn.new(source)
     program.inputs[#program.inputs + 1] = { name = name, tensor = tensor }
     return tensor
   end
-  function source.use_standard_input(into, name)
-    local before = program
-    program = into
-    local tensor = use_input(name, standard.shapes[name], "i32")
-    program = before
-    return tensor
-  end
-
   function words.input(name, shape, dtype)
     if not program then fail("input: declare it within a program") end
     if not names.is_identifier(name) then fail("input: %s can't be a name", quoted(name)) end

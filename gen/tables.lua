@@ -8,7 +8,7 @@ local standard = require "gen.standard"
 local tables = {}
 
 -- The inputs that a program's kernels read, standard ones first, in their order.
-function tables.inputs(program, context, use_standard)
+function tables.inputs(program, context)
   local wanted = {}
   for _, row in ipairs(graph.flat(program)) do
     for _, input in ipairs(row.op.inputs) do
@@ -17,7 +17,9 @@ function tables.inputs(program, context, use_standard)
     for _, dtype in ipairs(context.family.kv_dtypes) do
       local kernel = row.op.def.kernel(node.face(row.op, row.section, context, dtype), context.family)
       for _, arg in ipairs(kernel.args) do
-        if standard.shapes[arg] and not wanted[arg] then wanted[arg] = use_standard(arg) end
+        if standard.shapes[arg] and not wanted[arg] then
+          wanted[arg] = graph.tensor { input = arg, shape = standard.shapes[arg], dtype = "i32" }
+        end
       end
     end
   end

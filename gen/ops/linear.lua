@@ -23,11 +23,11 @@ return op.define "linear" {
 
   kernel = function(node, family)
     local adds = node.attrs.epilogue == "add"
-    local tail, needs, params = tiles.params(node, family, 1)
+    local template, tail, needs, params = tiles.kernel(node, family, "cpu/linear.c", 1)
     local n = size.of(node.inputs.weight.dims[1]):value()
     params.sign, params.put = adds and "+=" or "=", adds and "add" or "store"
     return {
-      template = "cpu/linear.c", name = (adds and "linear_add_" or "linear_") .. tail,
+      template = template, name = (adds and "linear_add_" or "linear_") .. tail,
       needs = needs, params = params,
       args = { "y", "y_stride", "x", "weight", node.dim_name(n), "rows", "scratch" },
     }

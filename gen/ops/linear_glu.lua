@@ -41,14 +41,14 @@ return op.define "linear_glu" {
   scratch = function(node) return tiles.scratch(node, 2) end,
 
   kernel = function(node, family)
-    local tail, needs, params = tiles.params(node, family, 2)
+    local template, tail, needs, params = tiles.kernel(node, family, "cpu/linear_glu.c", 2)
     local n = size.of(node.inputs.weight.dims[1]):value()
     local activation = node.attrs.activation
     params.activation = activation
     params.times = ("burin_%s_mul%s"):format(activation, family.cpu == "avx512" and "_x16" or "")
     params.y = require("gen.formats.act_" .. node.out)
     return {
-      template = "cpu/linear_glu.c",
+      template = template,
       name = ("linear_%s_%s_%s"):format(activation, tail, node.out),
       needs = needs, params = params,
       args = { "y", "x", "weight", node.dim_name(n, "d_ff"), "rows", "scratch" },

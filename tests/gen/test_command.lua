@@ -1,0 +1,113 @@
+-- tests/gen/test_command.lua -- The command: where it looks, where it writes, what it says.
+
+local spec = require "tests.support.spec"
+
+local folder = spec.folder()
+local root = spec.shell("pwd"):gsub("\n", "")
+
+local function gen(args) return spec.shell("cd " .. folder .. " && " .. root .. "/gen/gen " .. args) end
+
+local function read(path)
+  local file = io.open(path, "rb")
+  if not file then return nil end
+  local content = file:read "a"
+  file:close()
+  return content
+end
+
+spec("a description is found in models/ from any folder, with and without .lua", function()
+  for _, name in ipairs { "llama_tiny.lua", "llama_tiny", root .. "/models/llama_tiny.lua" } do
+    local output, code = gen("--model " .. name .. " --out " .. folder .. "/a")
+    spec.equal(code, 0, output)
+    spec.contains(output, "8 files")
+    spec.contains(output, " s\n") -- its time
+  end
+end)
+
+spec("through a link on PATH", function()
+  local output, code = spec.shell(("ln -s %s/gen/gen %s/linked && cd / && %s/linked --model llama_tiny --out %s/b"):format(root, folder, folder, folder))
+  spec.equal(code, 0, output)
+end)
+
+spec("a description beside you comes first", function()
+  spec.shell(("sed s/n_layers.=.2/n_layers=4/ %s/models/llama_tiny.lua > %s/llama_tiny.lua"):format(root, folder))
+  gen "--model llama_tiny.lua --out c"
+  spec.shell("rm " .. folder .. "/llama_tiny.lua")
+  spec.contains(read(folder .. "/c/llama_tiny-small-f32.h"), "N_LAYERS = 4,")
+end)
+
+spec("what hasn't changed isn't written", function()
+  gen "--model llama_tiny --out d"
+  spec.contains(gen "--model llama_tiny --out d", "8 files, 0 written")
+  spec.shell("echo >> " .. folder .. "/d/portable.c")
+  spec.contains(gen "--model llama_tiny --out d", "8 files, 1 written")
+end)
+
+spec("the folder's name is model-variant-recipe, and the target unless that is any", function()
+  gen "--model llama_tiny --variant groups --quant q8_0 --target portable --out e"
+  spec.contains(read(folder .. "/e/gen.json"), '"name": "llama_tiny-groups-q8_0-portable"')
+  if read(folder .. "/e/avx512.c") then error "the other family is there" end
+end)
+
+spec("mistakes in options are told, with exit code 2", function()
+  for args, part in pairs {
+    ["--model nothing"] = "there is no description nothing",
+    ["--model llama_tiny --variant x"] = "there are: small, groups",
+    ["--model llama_tiny --quant x"] = "there are: auto, f32",
+    ["--model llama_tiny --target x"] = "there are: any, native, avx512, portable",
+    ["--model llama_tiny --quant auto"] = "--weights",
+    ["--nothing"] = "unknown option --nothing",
+    ["--model"] = "--model needs a value",
+    ["show"] = "name a description",
+    ["show llama_tiny --after x"] = "there is no pass 'x'",
+    [""] = "gen --model models/llama.lua",
+  } do
+    local output, code = gen(args)
+    spec.equal(code, 2, args .. ": " .. output)
+    spec.contains(output, part)
+  end
+end)
+
+spec("a mistake in a description is told at its line, with exit code 1", function()
+  local file = assert(io.open(folder .. "/wrong.lua", "w"))
+  file:write "local x = 1\nos.execute 'touch here'\n"
+  file:close()
+  local output, code = gen "--model wrong.lua"
+  spec.equal(code, 1)
+  spec.equal(output, "gen: wrong.lua:2: 'os' isn't available in a description\n")
+  if read(folder .. "/here") then error "it ran" end
+end)
+
+spec("help teaches", function()
+  local output, code = gen "--help"
+  spec.equal(code, 0)
+  spec.contains(output, "gen --model models/llama.lua && build")
+end)
+
+spec("list names models, variants and recipes", function()
+  local output = gen "list"
+  spec.contains(output, "llama_tiny.lua   small groups")
+  spec.contains(output, "q4_1")
+  if output:find "_chat" then error "a chat format is no model" end
+end)
+
+spec("show gives the graph after a pass", function()
+  spec.contains(gen "show llama_tiny --after trace", "mul = mul(silu, linear")
+  spec.contains(gen "show llama_tiny --after fuse", "linear_glu")
+  spec.contains(gen "show llama_tiny", "arena, bytes:")
+end)
+
+spec("new makes a description that can be generated, and overwrites nothing", function()
+  spec.shell(("cp -r %s/gen %s/templates %s/models %s/copy 2>/dev/null; mkdir -p %s/house/tests/gen && cp -r %s/gen %s/templates %s/models %s/house/"):format(
+    root, root, root, folder, folder, root, root, root, folder))
+  local command = "cd " .. folder .. "/house && gen/gen "
+  local output, code = spec.shell(command .. "new brand_new && gen/gen --model brand_new")
+  spec.equal(code, 0, output)
+  spec.contains(output, "models/brand_new.lua")
+  output, code = spec.shell(command .. "new brand_new")
+  spec.equal(code, 1)
+  spec.contains(output, "is there already")
+  output, code = spec.shell(command .. "new '../x'")
+  spec.equal(code, 2, output)
+  spec.equal(read(folder .. "/house/build/gen/last"), "brand_new-small-bf16\n")
+end)

@@ -1,7 +1,6 @@
-% -- In: name, k (columns, as C spells it), sums_of (the kernel of one tile), widen (the kernel
-% -- that makes floats of a tile, or false), x (activation format), x_stride (elements), rows
-% -- (a part), tile_bytes, chunk (tiles that lie in 256 KiB), sign ("=" or "+="), put (what
-% -- takes the sums: "store" or "add").
+% -- In: name, k (columns, as C spells it), sums_of (the kernel of one tile), x (activation
+% -- format, not f32), x_stride (elements), rows (a part), tile_bytes, chunk (tiles that lie
+% -- in 256 KiB), sign ("=" or "+="), put (what takes the sums: "store" or "add").
 /* y ${sign} x w', a tile of 32 outputs at a time.   gen/ops/linear.lua
  * A unit of work is one tile and up to ROWS rows. One row or a few: each thread reads its
  * tiles once, as one stream. */
@@ -32,13 +31,6 @@ static void ${name}(
             const int first_row = unit / n_tiles * ROWS;
             const int end_row = burin_min(first_row + ROWS, n_tokens);
             const uint8_t *tile = w + (size_t)first_out / 32 * TILE;
-% if widen then
-            float *panel = (float *)(void *)scratch; /* (${k}, 32) */
-            ${widen}(panel, tile);
-% elseif x.name == "f32" then
-            const float *panel = (const float *)(const void *)tile;
-% end
-% local factor = x.name == "f32" and "panel" or "tile"
 
             for (int row = first_row, n = 0; row < end_row; row += n) {
                 const ${x.c_type} *in = x + (size_t)row * X_STRIDE;
@@ -46,12 +38,10 @@ static void ${name}(
                 float sums[8][32];
 
                 n = burin_rows_at_once(end_row - row);
-                ${sums_of}(sums, ${factor}, in, n);
+                ${sums_of}(sums, tile, in, n);
                 for (int i = 0; i < n; i++)
                     burin_${put}_f32(out + i * (size_t)y_stride, sums[i], n_out);
             }
         }
-% if not widen then
     (void)scratch;
-% end
 }

@@ -1,7 +1,7 @@
-% -- In: name, k (columns, as C spells it), sums_of (the kernel of one tile), widen (the kernel
-% -- that makes floats of a tile, or false), x (activation format), x_stride (elements), rows
-% -- (a part), tile_bytes, chunk (tile pairs that lie in 256 KiB), activation ("silu",
-% -- "gelu_tanh"), times (gate's function times up), y (activation format).
+% -- In: name, k (columns, as C spells it), sums_of (the kernel of one tile), x (activation
+% -- format, not f32), x_stride (elements), rows (a part), tile_bytes, chunk (pairs of tiles
+% -- that lie in 256 KiB), activation ("silu", "gelu_tanh"), times (gate's function times up),
+% -- y (activation format).
 /* y = ${activation}(x gate') * (x up'), 32 outputs at a time.   gen/ops/linear_glu.lua
  * Tile i of the gate and tile i of up lie side by side, so that a thread reads one stream
  * and has both factors at hand. */
@@ -32,19 +32,8 @@ static void ${name}(
 % end
             const int first_row = unit / n_tiles * ROWS;
             const int end_row = burin_min(first_row + ROWS, n_tokens);
-            const uint8_t *tile = w + (size_t)first_out / 32 * 2 * TILE;
-% if widen then
-            float *gate = (float *)(void *)scratch; /* (${k}, 32) */
-            float *up = gate + ${k} * 32;
-            ${widen}(gate, tile);
-            ${widen}(up, tile + TILE);
-% elseif x.name == "f32" then
-            const float *gate = (const float *)(const void *)tile;
-            const float *up = gate + ${k} * 32;
-% else
-            const uint8_t *gate = tile;
-            const uint8_t *up = tile + TILE;
-% end
+            const uint8_t *gate = w + (size_t)first_out / 32 * 2 * TILE;
+            const uint8_t *up = gate + TILE;
 
             for (int row = first_row, n = 0; row < end_row; row += n) {
                 const ${x.c_type} *in = x + (size_t)row * X_STRIDE;
@@ -54,18 +43,17 @@ static void ${name}(
                 ${sums_of}(gates, gate, in, n);
                 ${sums_of}(ups, up, in, n);
                 for (int i = 0; i < n; i++) {
+                    const size_t out_row = (size_t)(row + i);
                     ${times}(gates[i], ups[i]);
 % if y.name == "q8" then
-                    uint8_t *out = y + (size_t)(row + i) * burin_q8_stride(n_rows_out);
+                    uint8_t *out = y + out_row * burin_q8_stride(n_rows_out);
                     burin_store_q8(out, gates[i], first_out / 32, n_rows_out);
 % else
-                    ${y.c_type} *out = y + (size_t)(row + i) * (size_t)n_rows_out + first_out;
+                    ${y.c_type} *out = y + out_row * (size_t)n_rows_out + first_out;
                     burin_store_${y.name}(out, gates[i], n_out);
 % end
                 }
             }
         }
-% if not widen then
     (void)scratch;
-% end
 }

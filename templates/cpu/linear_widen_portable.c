@@ -1,20 +1,21 @@
-% -- In: name, k (columns, as C spells it), weight (the format's module).
+% -- In: name, weight (the format's module).
 % local w = weight
-/* A tile of ${w.name} as floats, column after column: as exact as ${w.name} is. */
+/* Columns of a tile of ${w.name} as floats, as exact as ${w.name} is. */
 static void ${name}(
-        float *restrict panel, /* (${k}, 32) */
-        const uint8_t *restrict tile)
+        float *restrict panel, /* (n_cols, 32) */
+        const uint8_t *restrict tile,
+        int n_cols)
 {
 % if w.name == "f16" then
-    for (int i = 0; i < ${k} * 32; i++)
+    for (int i = 0; i < n_cols * 32; i++)
         panel[i] = burin_f32_of_f16(burin_load_u16(tile + i * 2));
 % elseif w.name == "bf16" then
-    for (int i = 0; i < ${k}; i++)
+    for (int i = 0; i < n_cols; i++)
         for (int row = 0; row < 32; row++)
             panel[i * 32 + row] = burin_f32_of_bf16(
                     burin_load_u16(tile + i / 2 * 128 + row * 4 + i % 2 * 2));
 % else
-    for (int group = 0; group < ${k} / 32; group++, tile += ${w.group_bytes}, panel += 32 * 32)
+    for (int group = 0; group < n_cols / 32; group++, tile += ${w.group_bytes}, panel += 32 * 32)
         for (int half = 0; half < 32; half += 16) {
             const uint8_t *quants = tile + ${w.quants_at} + half * ${w.nibbles and 16 or 32};
 % if w.minimum then

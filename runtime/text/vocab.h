@@ -5,7 +5,7 @@
  * Texts    Tokens and merges are in the alphabet of byte-level BPE, one character a byte;
  *          contents of added tokens are plain text. All of them are views into the source.
  * Memory   The lists come from vocab.arena. A gguf must outlive the vocab; the text of a
- *          tokenizer.json is copied. At most 8 times the source, before a token is used.
+ *          tokenizer.json is copied. At most 4 times the source and 64 MiB.
  * Threads  One thread at a time.
  * Errors   BURIN_EFORMAT bytes that break the format, BURIN_EMISMATCH a well-formed tokenizer
  *          of a kind that we do not run (its name is in the message: nothing is guessed),
@@ -86,6 +86,7 @@ struct burin_vocab {
     int32_t eos; /* -1 where the source does not say */
 
     struct burin_arena arena; /* private */
+    size_t most_bytes;        /* private: of the arena */
 };
 
 /* From the keys tokenizer.ggml.*. */

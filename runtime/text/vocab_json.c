@@ -6,6 +6,7 @@
 #include "runtime/weights/file.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 /* What we do not run is refused by its name in the file: reading over it would give other ids. */
@@ -84,6 +85,30 @@ static enum burin_status refuse_part(
             burin_quote(type).text);
 }
 
+/* A zeroed list in the vocab's arena, or NULL and *status. What a file makes us take stays within
+ * 4 times its bytes and 64 MiB, whatever it lists. */
+static void *take_list(
+        struct burin_vocab *vocab,
+        size_t n,
+        size_t bytes,
+        const char *what,
+        enum burin_status *status,
+        struct burin_error *err)
+{
+    const size_t used = vocab->arena.obtained;
+    if (used > vocab->most_bytes || n > (vocab->most_bytes - used) / bytes) {
+        *status = burin_fail(
+                err, BURIN_ELIMIT,
+                "tokenizer.json: %zu %s take more than 4 times its size and 64 MiB", n,
+                what);
+        return NULL;
+    }
+    void *list = burin_arena_take(&vocab->arena, n, bytes, _Alignof(max_align_t));
+    if (!list)
+        *status = burin_fail(err, BURIN_ENOMEM, "no memory for %zu %s", n, what);
+    return list;
+}
+
 /* ---- Tokens and merges ------------------------------------------------------------------ */
 
 struct listed {
@@ -135,10 +160,12 @@ static enum burin_status fill_tokens(
         size_t n,
         struct burin_error *err)
 {
-    vocab->tokens =
-            BURIN_TAKE(&vocab->arena, (size_t)vocab->n_tokens, struct burin_vocab_token);
+    enum burin_status status = BURIN_OK;
+
+    vocab->tokens = take_list(
+            vocab, (size_t)vocab->n_tokens, sizeof *vocab->tokens, "tokens", &status, err);
     if (!vocab->tokens)
-        return burin_fail(err, BURIN_ENOMEM, "no memory for %d tokens", vocab->n_tokens);
+        return status;
     for (size_t i = 0; i < n; i++) {
         struct burin_vocab_token *token = &vocab->tokens[listed[i].id];
         if (token->kind != BURIN_TOKEN_NONE)
@@ -219,9 +246,9 @@ static enum burin_status read_merges(
     }
     if (status)
         return status;
-    vocab->merges = BURIN_TAKE(&vocab->arena, n, struct burin_vocab_merge);
+    vocab->merges = take_list(vocab, n, sizeof *vocab->merges, "merges", &status, err);
     if (!vocab->merges)
-        return burin_fail(err, BURIN_ENOMEM, "no memory for %zu merges", n);
+        return status;
 
     status = burin_json_enter(&list, '[', err);
     for (size_t i = 0; i < n && !status; i++) {
@@ -235,6 +262,8 @@ static enum burin_status read_merges(
 }
 
 /* ---- Added tokens ------------------------------------------------------------------------- */
+
+enum { LONGEST_ADDED = 4096 };
 
 static enum burin_status read_added_token(
         struct burin_vocab *vocab,
@@ -258,6 +287,11 @@ static enum burin_status read_added_token(
     if ((status = id_of(&fields[0].at, &added->id, err)) ||
         (status = text_of(&fields[1], &added->content, err)))
         return status;
+    if (added->content.length > LONGEST_ADDED)
+        return burin_fail(
+                err, BURIN_ELIMIT,
+                "tokenizer.json: an added token has %zu bytes, the limit is %d",
+                added->content.length, LONGEST_ADDED);
     added->special = flag_of(&fields[2], false);
     added->normalized = flag_of(&fields[3], !added->special);
     added->single_word = flag_of(&fields[4], false);
@@ -283,9 +317,9 @@ static enum burin_status read_added(
     }
     if (status)
         return status;
-    vocab->added = BURIN_TAKE(&vocab->arena, n, struct burin_vocab_added);
+    vocab->added = take_list(vocab, n, sizeof *vocab->added, "added tokens", &status, err);
     if (!vocab->added)
-        return burin_fail(err, BURIN_ENOMEM, "no memory for %zu added tokens", n);
+        return status;
 
     status = burin_json_enter(&list, '[', err);
     for (size_t i = 0; i < n && !status; i++) {
@@ -304,6 +338,7 @@ static enum burin_status read_added(
 static enum burin_status check_added(struct burin_vocab *vocab, struct burin_error *err)
 {
     for (int i = 0; vocab->nfc && i < vocab->n_added; i++) {
+        const struct burin_arena_mark mark = burin_arena_mark(&vocab->arena);
         const struct burin_span content = vocab->added[i].content;
         struct burin_span composed;
         if (!vocab->added[i].normalized)
@@ -311,7 +346,9 @@ static enum burin_status check_added(struct burin_vocab *vocab, struct burin_err
         const enum burin_status status = burin_nfc(content, &vocab->arena, &composed, err);
         if (status)
             return status;
-        if (burin_span_compare(composed, content) != 0)
+        const bool is_same = burin_span_compare(composed, content) == 0;
+        burin_arena_rewind(&vocab->arena, mark);
+        if (!is_same)
             return burin_fail(
                     err, BURIN_EMISMATCH,
                     "tokenizer.json: added token %s is not normalized, which is not "
@@ -393,6 +430,7 @@ static enum burin_status read_model(
         [PREFIX] = { .name = "continuing_subword_prefix" },
         [SUFFIX] = { .name = "end_of_word_suffix" },
     };
+    struct listed *listed;
     size_t n;
     enum burin_status status;
 
@@ -401,9 +439,9 @@ static enum burin_status read_model(
     if ((status = READ_FIELDS(model->at, f, err)) || (status = check_model(f, err)) ||
         (status = burin_json_count(&f[VOCAB].at, &n, err)))
         return status;
-    struct listed *listed = BURIN_TAKE(&vocab->arena, n, struct listed);
+    listed = take_list(vocab, n, sizeof *listed, "tokens", &status, err);
     if (!listed)
-        return burin_fail(err, BURIN_ENOMEM, "no memory for %zu tokens", n);
+        return status;
     if ((status = read_listed(vocab, &f[VOCAB].at, listed, n, err)) ||
         (status = read_merges(vocab, f[MERGES].at, err)) ||
         (status = read_unknown(vocab, f, listed, n, err)))
@@ -713,6 +751,7 @@ static enum burin_status read_all(
     struct burin_json_scan end;
     enum burin_status status;
 
+    vocab->most_bytes = 4 * length + (size_t)64 * 1024 * 1024;
     if ((status = burin_json_scan_begin(&scan, "tokenizer.json", bytes, length, err)))
         return status;
     end = scan;

@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         PROMISE(err.message[0]);
         return 0;
     }
-    PROMISE(vocab.arena.obtained <= 8 * n + 4 * 1024 * 1024);
+    PROMISE(vocab.arena.obtained <= 4 * n + 66 * 1024 * 1024);
     if (burin_tokenizer_plan(&vocab, &planned, &err) == BURIN_OK) {
         void *memory = NULL;
         PROMISE(posix_memalign(&memory, 64, planned) == 0);

@@ -140,6 +140,27 @@ int32_t burin_lexicon_whole(const struct burin_lexicon *lexicon, struct burin_sp
     return id >= 0 && lexicon->is_whole[id] ? id : -1;
 }
 
+/* An added token whose name the model's own list has under another id: the reference takes the
+ * model's and warns; which of the two was meant is not for us to guess. */
+static enum burin_status check_added(
+        const struct burin_lexicon *lexicon,
+        const struct burin_vocab *vocab,
+        struct burin_error *err)
+{
+    for (int32_t id = 0; id < vocab->n_tokens; id++) {
+        const struct burin_vocab_token *token = &vocab->tokens[id];
+        if (token->kind == BURIN_TOKEN_NONE || token->in_model)
+            continue;
+        const int32_t other = burin_lexicon_find(
+                lexicon, burin_lexicon_token(lexicon, id), (struct burin_span){ 0 });
+        if (other >= 0 && burin_span_compare(vocab->tokens[other].text, token->text) == 0)
+            return burin_fail(
+                    err, BURIN_EFORMAT, "added token %s has id %d, but it is token %d",
+                    burin_quote(token->text).text, id, other);
+    }
+    return BURIN_OK;
+}
+
 enum burin_status burin_lexicon_fill(
         struct burin_lexicon *lexicon,
         const struct burin_vocab *vocab,
@@ -187,5 +208,5 @@ enum burin_status burin_lexicon_fill(
         if (*slot < 0 || token->kind == BURIN_TOKEN_NORMAL)
             *slot = id;
     }
-    return BURIN_OK;
+    return check_added(lexicon, vocab, err);
 }

@@ -215,6 +215,19 @@ SPEC(a_merge_of_what_is_no_token_is_refused_when_the_tokenizer_opens)
     burin_vocab_close(&vocab);
 }
 
+SPEC(an_added_token_that_is_also_another_token_is_refused_when_the_tokenizer_opens)
+{
+    static _Alignas(64) char memory[256 * 1024];
+    struct burin_tokenizer *tokenizer;
+    size_t bytes = 0;
+    ASSERT_OK(read_json(json_with("added_tokens", "[{\"id\":3,\"content\":\"ab\"}]")));
+    ASSERT_OK(burin_tokenizer_plan(&vocab, &bytes, &err));
+    ASSERT_REFUSED(
+            burin_tokenizer_open(&tokenizer, &vocab, memory, bytes, &err), BURIN_EFORMAT,
+            "added token \"ab\" has id 3, but it is token 2");
+    burin_vocab_close(&vocab);
+}
+
 SPEC(a_pattern_that_we_would_read_otherwise_is_refused_when_the_tokenizer_opens)
 {
     static _Alignas(64) char memory[256 * 1024];

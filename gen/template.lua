@@ -22,7 +22,7 @@ end
 
 -- What a template can use beside its params.
 local standard = {
-  f32 = f32, ipairs = ipairs, pairs = pairs, tostring = tostring, type = type,
+  f32 = f32, ipairs = ipairs, tostring = tostring, type = type,
   math = math, string = string, table = table,
 }
 

@@ -1,6 +1,6 @@
 % -- In: name, k (columns, as C spells it), k_value.
 /* Up to 8 rows of bf16 times a tile of bf16: one vdpbf16ps for a pair of columns of 16
- * outputs, pairs in order. */
+ * outputs, pairs in order. The instruction takes subnormals for zeros. */
 static inline __attribute__((always_inline)) void ${name}_rows(
         float (*restrict sums)[32],
         const uint8_t *restrict tile,

@@ -1,9 +1,10 @@
 -- tests/ops/bench_linear.lua -- How fast linear is here, by hand:
 --
---   lua5.4 tests/ops/bench_linear.lua [FORMAT ...]
+--   lua5.4 tests/ops/bench_linear.lua [--portable] [--exact] [--mib N] [--prefill] [FORMAT ...]
 --
--- For each format: one row over 256 MiB of weights (GB/s from memory), a few rows, and 512 rows
--- over matrices of SmolLM2-135M and Qwen2.5-1.5B (GOP/s, two operations a weight and row).
+-- For each format: 1, 2, 4 and 8 rows over 256 (or N) MiB of weights, GB/s from memory; 512 rows
+-- over matrices of SmolLM2-135M and Qwen2.5-1.5B (only these: --prefill), GOP/s, two operations
+-- a weight and row. Medians of 15; one thread is timed by its own clock, two by the wall's.
 
 package.path = "./?.lua;" .. package.path
 local harness = require "tests.ops.harness"
@@ -100,27 +101,37 @@ static void *obtain_huge(size_t bytes)
     "ACT_" .. act:upper(), (scratch + 63) // 64 * 64,
     ("%s %s x %s %dx%d M=%d"):format(family.name, format_name, act, n, k, tokens), n_weights, n_weights)
     :gsub("%%%%", "%%")))
-  io.write(harness.run(family, source, os.getenv "BENCH_FLAGS"))
+  io.write(harness.run(family, source))
   io.flush()
 end
 
-local formats = #arg > 0 and arg or { "q4_1", "q4_0", "q8_0", "bf16" }
-for _, family in ipairs(harness.here()) do
-  if family.name == (os.getenv "FAMILY" or "avx512") then
-    family.exact = os.getenv "EXACT" ~= nil
-    for _, f in ipairs(formats) do
-      local bits = { q4_0 = 4.5, q4_1 = 5, q8_0 = 8.5, bf16 = 16, f16 = 16, f32 = 32 }
-      local n = math.floor((tonumber(os.getenv "MIB") or 256) * 2 ^ 20 * 8 / bits[f] / 576) // 32 * 32
-      if not os.getenv "GEMM" then
-        bench(family, "linear", f, 576, n, 1)
-        bench(family, "linear", f, 576, n, 2)
-        bench(family, "linear", f, 576, n, 4)
-        bench(family, "linear", f, 576, n, 8)
-      end
-      bench(family, "linear", f, 576, 960, 512)
-      bench(family, "linear", f, 1536, 576, 512)
-      bench(family, "linear", f, 1536, 8960, 512)
-      bench(family, "linear_glu", f, 576, 1536, 512, f == "bf16" and "bf16" or "q8")
-    end
+local options, formats = { mib = 256 }, {}
+local i = 1
+while arg[i] do
+  local option = arg[i]:match "^%-%-(%w+)$"
+  if option == "mib" then
+    i = i + 1
+    options.mib = tonumber(arg[i])
+  elseif option then
+    options[option] = true
+  else
+    formats[#formats + 1] = arg[i]
   end
+  i = i + 1
+end
+if #formats == 0 then formats = { "q4_1", "q4_0", "q8_0", "bf16" } end
+
+local family = harness.families[options.portable and 1 or 2]
+family.exact = options.exact or false
+for _, name in ipairs(formats) do
+  local column_bytes = require("gen.formats." .. name).file_row_bytes(576)
+  local n = options.mib * 2 ^ 20 // column_bytes // 32 * 32 // 1 | 0
+  for _, rows in ipairs(options.prefill and {} or { 1, 2, 4, 8 }) do
+    bench(family, "linear", name, 576, n, rows)
+  end
+  bench(family, "linear", name, 576, 960, 512)
+  bench(family, "linear", name, 1536, 576, 512)
+  bench(family, "linear", name, 1536, 8960, 512)
+  local act = require("gen.formats." .. name).act[family.exact and "exact" or "default"]
+  bench(family, "linear_glu", name, 576, 1536, 512, act)
 end

@@ -359,7 +359,10 @@ function nn.new(source)
       end
       want = want:gsub("%?$", "")
       if size.is(value) and want == "number" then attrs[name] = value:value() end
-      if type(attrs[name]) ~= want and not (type(value) == "table" and value.each) then
+      if type(value) == "table" and value.each then
+        fail("%s: %s is the same in all layers of a block; give kinds of layers their own block", def.name, name)
+      end
+      if type(attrs[name]) ~= want then
         fail("%s: %s must be a %s, got %s", def.name, name, want, describe_type(value))
       end
     end

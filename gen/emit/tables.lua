@@ -4,6 +4,7 @@ local kernels = require "gen.emit.kernels"
 local gguf = require "gen.formats.spellings.gguf"
 local hf = require "gen.formats.spellings.hf"
 local size = require "gen.size"
+local structs = require "gen.emit.structs"
 local tables = require "gen.tables"
 local text = require "gen.emit.text"
 local layout = require "gen.layout"
@@ -48,6 +49,9 @@ local function dims_text(shape)
   for i, x in ipairs(shape) do parts[i] = linear_text(x) end
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
+
+-- A program that reads no cache is one function for all its dtypes.
+local function suffix(program, dtype) return structs.reads_pages(program.ops) and "_" .. dtype or "" end
 
 local File = {}
 File.__index = File
@@ -110,7 +114,7 @@ function File:program(family, program)
   if not self.options.tables_only then
     run = prefix .. "_run"
     local parts = {}
-    for i, dtype in ipairs(family.kv_dtypes) do parts[i] = prefix .. "_" .. dtype end
+    for i, dtype in ipairs(family.kv_dtypes) do parts[i] = prefix .. suffix(program, dtype) end
     self:put("static burin_run *const %s[] = { %s };", run, table.concat(parts, ", "))
     self:put("")
   end
@@ -210,8 +214,11 @@ function emit.header(model, families, options)
     put("")
     for _, family in ipairs(families) do
       for _, program in ipairs(family.programs) do
+        local known = {}
         for _, dtype in ipairs(family.kv_dtypes) do
-          put("burin_run %s_%s_%s;", family.name, program.name, dtype)
+          local name = family.name .. "_" .. program.name .. suffix(program, dtype)
+          if not known[name] then put("burin_run %s;", name) end
+          known[name] = true
         end
       end
     end

@@ -42,6 +42,23 @@ function text.call(indent, head, args, tail)
   return table.concat(lines, "\n")
 end
 
+-- A function's head: in one line, else all parameters in the next one, else one a line.
+function text.declare(head, params)
+  local list = table.concat(params, ", ")
+  local line = head .. "(" .. list .. ")"
+  if #line <= COLUMNS then return line end
+  local indent = (" "):rep(8)
+  if #indent + #list + 1 <= COLUMNS then return head .. "(\n" .. indent .. list .. ")" end
+  return head .. "(\n" .. indent .. table.concat(params, ",\n" .. indent) .. ")"
+end
+
+-- `left = right;`, broken behind the sign where it is too long.
+function text.assign(indent, left, right)
+  local line = indent .. left .. " = " .. right .. ";"
+  if #line <= COLUMNS then return line end
+  return indent .. left .. " =\n" .. indent .. (" "):rep(8) .. right .. ";"
+end
+
 -- Trailing comments of adjacent lines in one column.
 function text.align(s)
   return template.render("${body}\n", "emitted text", { body = (s:gsub("\n+$", "")) })

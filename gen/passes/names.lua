@@ -70,6 +70,20 @@ return function(program, context)
       node.result.name = unique(name, row.section)
     end
   end
+  -- A section's functions: decoder_block for `block`; formats where a kind has several.
+  local functions = {}
+  for _, item in ipairs(program.ops) do
+    for _, section in ipairs(item.sections or {}) do
+      local name = section.kind.name == "block" and "decoder_block" or section.kind.name
+      if not section.only_signature then name = name .. "_" .. section.signature:gsub("[^%w]+", "_") end
+      local base, n = name, 1
+      while functions[name] do
+        n = n + 1
+        name = base .. "_" .. n
+      end
+      functions[name], section.name = true, name
+    end
+  end
   -- The residual stream is x, wherever it was made.
   for _, node in ipairs(program.ops) do
     if node.layers then

@@ -94,7 +94,7 @@ spec("layers of different formats are different functions over one description",
   spec.contains(c, "static void decoder_block_q4_1_bf16(")
   spec.contains(c, "static void decoder_block_q4_1_w_down_q8_0_bf16(")
   spec.contains(c, "/* Layers 0, 2; ")
-  spec.contains(c, "layer_kind[layer] == 1")
+  spec.contains(c, "layers_kind[layer] == 1")
 end)
 
 spec("the description's lines stand above what they became", function()
@@ -131,5 +131,96 @@ spec("a call that is too long is broken as clang-format does it", function()
   for i = 1, 20 do args[i] = "argument" .. i end
   for line in text.call("    ", "some_function", args, ";"):gmatch "[^\n]+" do
     if #line > 92 then error("too long: " .. line) end
+  end
+end)
+
+-- ---- Descriptions that are not llama -----------------------------------------------------------
+
+local odd = {
+  kinds_and_taps = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+d.d_q = d.n_heads * d.d_head
+local function kind()
+  return nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
+end
+local slow, fast = kind(), kind()
+slow.forward = function(w, x, batch, kv)
+  return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+end
+fast.forward = function(w, x, batch, kv)
+  return x + nn.silu(nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv))))
+end
+local schedule = {}
+for i = 1, 6 do schedule[i] = { 1, i % 3 == 0 and fast or slow } end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", schedule) }
+function model.step(w, batch)
+  local x = nn.embedding(batch.token_ids, w.e)
+  x = w.layers:range(0, 2)(x, batch)
+  nn.tap("early", nn.rows(x, batch.output_rows))
+  x = w.layers:range(3, 5)(x, batch)
+  return nn.linear(nn.rows(x, batch.output_rows), w.e)
+end
+return model
+]],
+  shared_caches = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+d.d_q = d.n_heads * d.d_head
+local owner = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
+function owner.forward(w, x, batch, kv)
+  return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+end
+local reader = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }) }
+function reader.forward(w, x, batch)
+  return x + nn.attention(nn.linear(x, w.wq), nn.kv_of(nn.each(function(layer) return layer - 2 end)))
+end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 2, owner }, { 2, reader } }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(w.layers(nn.embedding(batch.token_ids, w.e), batch), batch.output_rows), w.e)
+end
+return model
+]],
+  an_encoder = [[
+local d = nn.dims { d_model = 32, d_patch = 12 }
+local model = nn.model { w_in = nn.weight("in", { d.d_model, d.d_patch }), norm = nn.weight("norm", { d.d_model }) }
+function model.encode_image(w)
+  local pixels = nn.input("pixels", { nn.patches, d.d_patch }, "f32")
+  local h = nn.linear(pixels, w.w_in) * 0.5
+  return { soft_tokens = nn.rms_norm(nn.gelu_tanh(h) + h, w.norm, { eps = 1e-6 }) }
+end
+return model
+]],
+  a_block_that_returns_something_else = describe.model [[
+  local a = nn.attention(nn.linear(h, w.wq), kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv)))
+  local int = nn.linear(a, w.wo)
+  return nn.silu(nn.linear(nn.silu(nn.linear(int, w.w_up)), w.w_down))]],
+  comments = (describe.model():gsub("local h = [^\n]*", "%0 -- */ /* ??/ \\ \xc3\xa9")),
+}
+
+local avx512 = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512bf16 -mavx512vbmi -mfma -mf16c"
+
+spec("odd descriptions compile without a warning, and clang-format changes nothing", function()
+  local folder = spec.folder()
+  local names = {}
+  for name in pairs(odd) do names[#names + 1] = name end
+  table.sort(names)
+  local _, has_format = spec.shell "command -v clang-format"
+  for _, name in ipairs(names) do
+    local model = describe.text(odd[name])
+    local families = describe.planned(model, { quant = "f32" })
+    for _, file in ipairs(generate.files(model, families, {})) do
+      local path = folder .. "/" .. file.name
+      local out = assert(io.open(path, "w"))
+      out:write(file.text)
+      out:close()
+    end
+    for _, file in ipairs { model.name .. ".c", "avx512.c", "portable_exact.c" } do
+      local output, code = spec.shell(("gcc -std=c11 -fsyntax-only -Wall -Wextra -Wshadow -Werror %s -I. -I%s %s/%s"):format(
+        file:find "avx512" and avx512 or "", folder, folder, file))
+      if code ~= 0 then error(name .. ": " .. output:sub(1, 2000)) end
+      if has_format == 0 then
+        output = spec.shell(("clang-format --style=file:.clang-format %s/%s | diff %s/%s - | head -20"):format(folder, file, folder, file))
+        if output ~= "" then error(name .. ": " .. file .. "\n" .. output) end
+      end
+    end
   end
 end)

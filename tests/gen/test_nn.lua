@@ -154,7 +154,7 @@ spec("kinds of layers, ranges of them and taps", function()
   spec.equal(table.concat(items[2].sections[2].layers, " "), "5")
   local families = describe.planned(model, { quant = "f32" })
   local c = require("gen.emit.c").family(model, families[3], {})
-  spec.contains(c, "layer_kind[layer] == 1")
+  spec.contains(c, "layers_kind[layer] == 1")
 end)
 
 local shared = [[
@@ -183,7 +183,7 @@ spec("layers may read another one's cache", function()
   spec.equal(layout.rows[1].n_readers, 2)
   spec.equal(layout.rows[2].n_readers, 2)
   spec.equal(layout.page_bytes, layout.bytes_per_token * 64)
-  spec.contains(require("gen.emit.c").family(model, families[3], {}), "layer_pages_bf16")
+  spec.contains(require("gen.emit.c").family(model, families[3], {}), "layers_pages_bf16")
 end)
 
 spec("a layer can't read the cache of a later one", function()

@@ -1,0 +1,326 @@
+-- gen/emit/structs.lua -- What the functions of a program are handed: structs of weights, of
+-- buffers and of a call's inputs, each with the function that fills it, and what differs from
+-- layer to layer as tables.
+
+local graph = require "gen.graph"
+local kv = require "gen.kv"
+local size = require "gen.size"
+local text = require "gen.emit.text"
+
+local structs = {}
+
+local c_type = {
+  f32 = "float", f16 = "uint16_t", bf16 = "uint16_t", q8 = "uint8_t", i32 = "int32_t", u8 = "uint8_t",
+}
+
+local function count_name(extent) return "n_" .. extent end
+
+function structs.scratch_name(program, phase) return program.phases[phase].name .. "_scratch" end
+
+local function has_scratch(program, phase) return (program.scratch[phase] or 0) > 0 end
+
+-- ---- Weights --------------------------------------------------------------------------------
+
+function structs.weight_field(row)
+  local weight = row.weight
+  local shape = size.shape_text(weight.shape)
+  if row.pack == "vector" then return ("    const float *%s; /* %s */"):format(weight.role, shape) end
+  return ("    const uint8_t *%s; /* %s, %s */"):format(weight.role, shape, row.format)
+end
+
+function structs.weight_value(row, base)
+  local at = row.offset == 0 and base or ("%s + %d"):format(base, row.offset)
+  if row.pack == "vector" then
+    at = "(const float *)" .. (row.offset == 0 and base or "(" .. at .. ")")
+  end
+  return ("        .%s = %s,"):format(row.weight.role, at)
+end
+
+-- Where the first layer would begin, if all of the section's lie one stride apart; else nil.
+local function first_begin(section)
+  local base = section.begins[section.layers[1]] - section.layers[1] * section.bytes
+  for _, layer in ipairs(section.layers) do
+    if base < 0 or section.begins[layer] ~= base + layer * section.bytes then return nil end
+  end
+  return base
+end
+
+function structs.section(put, section, group)
+  put("/* The weights of one layer, in the order in which they are read. */")
+  put("struct %s_weights {", section.name)
+  for _, row in ipairs(section.weights) do put(structs.weight_field(row)) end
+  put("};")
+  put("")
+  put(text.declare(("static struct %s_weights %s_weights"):format(section.name, section.name),
+    { "const uint8_t *weights", "int layer" }))
+  put("{")
+  local base = first_begin(section)
+  if base then
+    put("    const uint8_t *begin = weights + %d + (size_t)layer * %d;", base, section.bytes)
+  else
+    put("    const uint8_t *begin = weights + %s_begin[layer];", group.role)
+  end
+  put("")
+  put("    return (struct %s_weights){", section.name)
+  for _, row in ipairs(section.weights) do put(structs.weight_value(row, "begin")) end
+  put("    };")
+  put("}")
+  put("")
+end
+
+-- ---- What differs from layer to layer ---------------------------------------------------------
+
+-- { { group, items, sections } } of a program.
+function structs.groups(program)
+  local list, known = {}, {}
+  for _, item in ipairs(program.ops) do
+    if item.layers then
+      local group = item.layers
+      if not known[group] then
+        known[group] = { group = group, sections = {}, split = false }
+        list[#list + 1] = known[group]
+      end
+      for _, section in ipairs(item.sections) do
+        section.index = #known[group].sections
+        table.insert(known[group].sections, section)
+      end
+      known[group].split = known[group].split or #item.sections > 1
+    end
+  end
+  return list
+end
+
+-- Is page 0's part of a layer one stride from the layer before?
+local function even_pages(entry, layout)
+  local layers = 0
+  for _, section in ipairs(entry.sections) do
+    for _, layer in ipairs(section.layers) do
+      if kv.owner(section, layer) ~= layer then return false end
+      layers = layers + 1
+    end
+  end
+  for i, row in ipairs(layout.rows) do
+    if row.layer ~= i - 1 or row.bytes_per_token ~= layout.rows[1].bytes_per_token then return false end
+  end
+  return layers == #layout.rows
+end
+
+-- The C expression for this layer's part of page 0.
+function structs.pages(entry, layout)
+  if even_pages(entry, layout) then
+    return ("b.pages + (size_t)layer * LAYER_PAGE_%s"):format(layout.dtype:upper())
+  end
+  return ("b.pages + %s_pages_%s[layer]"):format(entry.group.role, layout.dtype)
+end
+
+local function layer_table(put, comment, c_name, entry, value)
+  local rows = {}
+  for _, section in ipairs(entry.sections) do
+    for _, layer in ipairs(section.layers) do rows[#rows + 1] = { layer = layer, value = value(section, layer) } end
+  end
+  table.sort(rows, function(a, b) return a.layer < b.layer end)
+  put("/* %s */", comment)
+  put("/* clang-format off */")
+  put("static const %s[] = {", c_name)
+  for _, row in ipairs(rows) do put("    [%d] = %d,", row.layer, row.value) end
+  put("};")
+  put("/* clang-format on */")
+  put("")
+end
+
+function structs.layer_tables(put, entry, layouts)
+  local role, even = entry.group.role, true
+  for _, section in ipairs(entry.sections) do even = even and first_begin(section) ~= nil end
+  if not even then
+    layer_table(put, "Where each layer's weights begin.", "size_t " .. role .. "_begin", entry,
+      function(section, layer) return section.begins[layer] end)
+  end
+  if entry.split then
+    layer_table(put, "Which function a layer is.", "uint8_t " .. role .. "_kind", entry,
+      function(section) return section.index end)
+  end
+  for _, layout in ipairs(layouts) do
+    if #layout.rows > 0 and not even_pages(entry, layout) then
+      layer_table(put, "Where a page holds what a layer reads.", ("size_t %s_pages_%s"):format(role, layout.dtype), entry,
+        function(section, layer)
+          local row = layout.of_layer[kv.owner(section, layer)]
+          return row and row.page_offset or 0
+        end)
+    end
+  end
+end
+
+-- ---- Buffers ----------------------------------------------------------------------------------
+
+local function buffer_value(buffer, phase)
+  local at = buffer.at == 0 and phase or ("%s + %d * %s"):format(phase, buffer.at, count_name(buffer.extent))
+  local cast = c_type[buffer.dtype]
+  if cast == "uint8_t" then return at end
+  return ("(%s *)%s"):format(cast, buffer.at == 0 and at or "(" .. at .. ")")
+end
+
+function structs.buffers(put, program)
+  local name = program.name
+  put("/* What a step keeps in the arena: planned by gen/passes/place.lua. */")
+  put("struct %s_buffers {", name)
+  for _, buffer in ipairs(program.buffers) do
+    local shape = size.shape_text(buffer.tensor.shape)
+    if buffer.tensor.width_name then
+      shape = ("(%s, %s)"):format(tostring(buffer.tensor.shape[1]), buffer.tensor.width_name)
+    end
+    put("    %s *%s; /* %s%s, %d B a row, %s */", c_type[buffer.dtype], buffer.name, shape,
+      buffer.dtype ~= "f32" and " as " .. buffer.dtype or "", buffer.bytes_per_row,
+      buffer.phase == 0 and "carried" or program.phases[buffer.phase].name)
+  end
+  local scratch = false
+  for i = 1, #program.phases do
+    if has_scratch(program, i) then
+      scratch = true
+      put("    uint8_t *%s; /* %d B, this thread's own */", structs.scratch_name(program, i), program.scratch[i])
+    end
+  end
+  put("};")
+  put("")
+  put(text.declare(("static struct %s_buffers %s_buffers"):format(name, name),
+    { "const struct burin_team *t", "const struct burin_call *call" }))
+  put("{")
+  local used = {}
+  for _, buffer in ipairs(program.buffers) do
+    if buffer.at > 0 or buffer.phase == 0 then used[buffer.extent] = true end
+  end
+  for _, extent in ipairs(size.extents) do
+    if used[extent] then put("    const size_t n_%s = (size_t)call->n[BURIN_%s];", extent, extent:upper()) end
+  end
+  if scratch then put("    const size_t n_threads = (size_t)call->params.value[BURIN_THREADS];") end
+  local carried, phases = program.costs[0], "call->arena"
+  if carried.slope > 0 then
+    put("    uint8_t *carried = call->arena;")
+    put("    uint8_t *phases = carried + %d * %s;", carried.slope, count_name(carried.extent))
+    phases = "phases"
+  end
+  local begin = { [0] = "carried" }
+  for i, phase in ipairs(program.phases) do
+    begin[i] = phase.name
+    if has_scratch(program, i) then
+      put("    uint8_t *%s = %s + %s * n_threads;", phase.name, phases, structs.scratch_name(program, i):upper())
+    else
+      put("    uint8_t *%s = %s;", phase.name, phases)
+    end
+  end
+  put("")
+  if not scratch then put("    (void)t;") end
+  put("    return (struct %s_buffers){", name)
+  for _, buffer in ipairs(program.buffers) do
+    put("        .%s = %s,", buffer.name, buffer_value(buffer, begin[buffer.phase]))
+  end
+  for i = 1, #program.phases do
+    if has_scratch(program, i) then
+      local scratch_name = structs.scratch_name(program, i)
+      put("        .%s = %s + (size_t)t->thread * %s,", scratch_name, phases, scratch_name:upper())
+    end
+  end
+  put("    };")
+  put("}")
+  put("")
+end
+
+-- ---- A call's inputs ----------------------------------------------------------------------------
+
+-- `extents` are those whose counts are used.
+function structs.batch(put, program, extents, probe)
+  local name = program.name
+  local fields, values = {}, {}
+  local function field(line, value)
+    fields[#fields + 1], values[#values + 1] = line, value
+  end
+  for i, input in ipairs(program.inputs) do
+    field(("    const %s *%s; /* %s */"):format(c_type[input.tensor.dtype], input.name, size.shape_text(input.tensor.shape)),
+      ("        .%s = call->inputs[%d],"):format(input.name, i - 1))
+  end
+  if program.has_pages then
+    field("    uint8_t *pages; /* page 0 */", "        .pages = call->states[0],")
+    field("    int max_pages; /* a sequence's row of page_table */",
+      "        .max_pages = (int)call->params.value[BURIN_MAX_PAGES],")
+  end
+  for _, extent in ipairs(size.extents) do
+    if extents[extent] then
+      field(("    int n_%s;"):format(extent), ("        .n_%s = call->n[BURIN_%s],"):format(extent, extent:upper()))
+    end
+  end
+  if probe then field("    const struct burin_call *call;", "        .call = call,") end
+  put("/* What a call brings along. */")
+  put("struct %s_batch {", name)
+  for _, line in ipairs(fields) do put(line) end
+  put("};")
+  put("")
+  put(text.declare(("static struct %s_batch %s_batch"):format(name, name), { "const struct burin_call *call" }))
+  put("{")
+  put("    return (struct %s_batch){", name)
+  for _, line in ipairs(values) do put(line) end
+  put("    };")
+  put("}")
+  put("")
+end
+
+-- ---- Numbers --------------------------------------------------------------------------------------
+
+-- Widths of columns that lie side by side, scratch, a layer's part of a page. Returns the
+-- widths' names and values, for arguments.
+function structs.numbers(put, program, layouts)
+  local lines, widths = {}, {}
+  for _, buffer in ipairs(program.buffers) do
+    local columns = buffer.tensor.shape[2]
+    if columns and not columns.name and columns.text then
+      local name = "D_" .. buffer.name:upper()
+      buffer.tensor.width_name = name
+      widths[#widths + 1] = { name = name, value = columns:value() }
+      lines[#lines + 1] = ("    %s = %s,"):format(name, columns.text)
+    end
+  end
+  for i = 1, #program.phases do
+    if has_scratch(program, i) then
+      lines[#lines + 1] = ("    %s = %d, /* bytes a thread */"):format(
+        structs.scratch_name(program, i):upper(), program.scratch[i])
+    end
+  end
+  local entries = structs.groups(program)
+  for _, layout in ipairs(layouts) do
+    if entries[1] and #layout.rows > 0 and even_pages(entries[1], layout) then
+      lines[#lines + 1] = ("    LAYER_PAGE_%s = %d, /* bytes of one layer in a page */"):format(
+        layout.dtype:upper(), layout.rows[1].bytes_per_token * kv.PAGE_TOKENS)
+    end
+  end
+  if #lines > 0 then
+    put("enum {")
+    for _, line in ipairs(lines) do put(line) end
+    put("};")
+    put("")
+  end
+  return widths
+end
+
+-- Does an operation of the program read or write the cache?
+function structs.reads_pages(ops)
+  for _, op in ipairs(ops) do
+    for _, input in ipairs(op.inputs or {}) do if input.tensor.state then return true end end
+    for _, section in ipairs(op.sections or {}) do
+      if structs.reads_pages(section.ops) then return true end
+    end
+  end
+  return false
+end
+
+-- Extents whose counts kernels are given.
+function structs.extents(program, kernel_of)
+  local extents = {}
+  for _, row in ipairs(graph.flat(program)) do
+    for _, arg in ipairs(kernel_of(row).args) do
+      local extent = arg:match "^n_(.*)$"
+      if arg == "rows" then extent = graph.extent(row.op.result) end
+      if extent and size.extent_names[extent] then extents[extent] = true end
+    end
+  end
+  return extents
+end
+
+return structs

@@ -14,8 +14,8 @@
  *          valid text.
  * Memory   All of a tokenizer lies in the `bytes` that its plan says; only the machine code of
  *          its patterns (at most 64 KiB each) is PCRE2's own. Encoding works in the caller's
- *          arena: 5 to 40 bytes a byte of text, the most for one word of a
- *          megabyte; 25 more where it is normalized.
+ *          arena: 5 to 40 bytes a byte of text, the most for one word of a megabyte, and 25
+ *          more where it is normalized.
  * Time     O(n log n) for every text.
  * Threads  Read-only once open: any number may encode at once, each with its own arena. */
 #ifndef BURIN_TEXT_TOKENIZER_H

@@ -113,7 +113,7 @@ size_t burin_utf8_put(char *bytes, uint32_t c)
 /* 0 where the character stands for itself. */
 static uint32_t stand_in(uint32_t c)
 {
-    /* Nothing between Cyrillic and CJK's end but what lies outside these three gaps. */
+    /* Most text lies in these three gaps between the rows. */
     if (c < 0x897 || (c > 0x31EF && c < 0xA7CB) || (c > 0xA7DC && c < 0x105C0))
         return 0;
 

@@ -2,6 +2,8 @@
  * bytes and added tokens of every kind. */
 #include "tests/runtime/text/tokenizers.h"
 
+#include <pthread.h>
+
 static const char golden_path[] = "tests/golden/text/small_ids.json";
 
 SPEC(ids_equal_the_references_in_every_script_and_on_what_breaks_tokenizers)
@@ -137,6 +139,39 @@ SPEC(the_same_file_has_the_same_hash_and_one_merge_less_another)
     struct burin_tokenizer *other = open_vocab(&vocab);
     assert_true(burin_tokenizer_facts(other).hash != hash);
     close_tokenizer(other);
+}
+
+static void *encode_often(void *hash)
+{
+    const struct burin_span text =
+            span("Caf\xC3\xA9 e\xCC\x81 don't <|end|> \xF0\x9F\xA6\x99 12345");
+    for (int i = 0; i < 200; i++) {
+        struct burin_arena arena = { 0 };
+        struct ids ids;
+        if (burin_encode(
+                    small_tokenizer(), text, BURIN_SPECIALS, &arena, &ids.at, &ids.n, NULL))
+            return NULL;
+        *(uint64_t *)hash = hash_of_ids(ids);
+        burin_arena_close(&arena);
+    }
+    return hash;
+}
+
+SPEC(any_number_of_threads_encode_at_once)
+{
+    pthread_t threads[4];
+    uint64_t hashes[4];
+    small_tokenizer();
+
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, encode_often, &hashes[i]), 0);
+
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, &hashes[i]);
+        assert_true(hashes[i] == hashes[0]);
+    }
 }
 
 SPEC(the_tokenizer_is_given_back)

@@ -134,6 +134,32 @@ spec("a call that is too long is broken as clang-format does it", function()
   end
 end)
 
+-- What people read of llama_tiny: structs and functions of its portable family, without kernels.
+-- Line numbers and bytes of scratch, which other files decide, are left out. After a change
+-- that is meant: BURIN_UPDATE_GOLDEN=1 lua5.4 tests/support/spec.lua tests/gen/test_emit.lua
+spec("llama_tiny's programs are the golden ones", function()
+  local path = "tests/golden/emitted/llama_tiny-groups-q4_1.c"
+  local all = files("llama_tiny", "groups")
+  local programs = all["portable.c"]:match "/%* %-%-%-%- Programs.*$"
+    :gsub("([/ ]%*) %d+  ", "%1 line  "):gsub("llama_tiny.lua:%d+", "llama_tiny.lua:line")
+    :gsub("_SCRATCH = %d+", "_SCRATCH = bytes"):gsub("%d+ B, this thread", "bytes, this thread")
+  if os.getenv "BURIN_UPDATE_GOLDEN" then
+    local file = assert(io.open(path, "w"))
+    file:write(programs)
+    file:close()
+  end
+  local file = assert(io.open(path))
+  local golden = file:read "a"
+  file:close()
+  if programs ~= golden then
+    local folder = spec.folder()
+    local out = assert(io.open(folder .. "/now.c", "w"))
+    out:write(programs)
+    out:close()
+    error("it differs:\n" .. spec.shell(("diff %s %s/now.c | head -40"):format(path, folder)))
+  end
+end)
+
 -- ---- Descriptions that are not llama -----------------------------------------------------------
 
 local odd = {

@@ -16,11 +16,13 @@
 #ifndef BURIN_CPU_ATTENTION_H
 #define BURIN_CPU_ATTENTION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "runtime/cpu/exp2.h"
 #include "runtime/cpu/team.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* A page of the cache holds one block. */
 enum { BURIN_BLOCK = 64, BURIN_MAX_PARTS = 16, BURIN_MIN_PART_BLOCKS = 2 };
@@ -215,12 +217,9 @@ static inline struct burin_partial burin_partial_at(
         uint8_t *scratch, int offset, int n_rows, int d)
 {
     float *slot = (float *)(void *)scratch + offset;
+    float *behind = slot + (ptrdiff_t)n_rows * d;
 
-    return (struct burin_partial){
-        .acc = slot,
-        .max = slot + n_rows * d,
-        .sum = slot + n_rows * d + n_rows,
-    };
+    return (struct burin_partial){ .acc = slot, .max = behind, .sum = behind + n_rows };
 }
 
 static inline void burin_partial_clear(struct burin_partial p, int n_rows, int d)
@@ -241,8 +240,8 @@ static inline void burin_partial_merge(
         const float max = fmaxf(total.max[row], part.max[row]);
         const float a = burin_exp2(total.max[row] - max);
         const float b = burin_exp2(part.max[row] - max);
-        float *restrict into = total.acc + row * d;
-        const float *restrict from = part.acc + row * d;
+        float *restrict into = total.acc + (ptrdiff_t)row * d;
+        const float *restrict from = part.acc + (ptrdiff_t)row * d;
 
         for (int i = 0; i < d; i++)
             into[i] = into[i] * a + from[i] * b;

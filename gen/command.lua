@@ -260,6 +260,9 @@ local function plan(root, args)
   if not options.model and rest[1] and rest[1]:sub(1, 1) ~= "-" then options.model = table.remove(rest, 1) end
   if not options.model then fail(2, "name a description: gen plan llama.lua") end
   options.tables_only = true
+  if options.target ~= "any" and options.target ~= "native" then
+    rest[#rest + 1], rest[#rest + 2] = "--target", options.target
+  end
   local model, families, generate = prepare(root, options)
   generate.plan(model, families)
   local out = root .. "/build/gen-plan/" .. model.name

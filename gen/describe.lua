@@ -14,7 +14,9 @@ local describe = {}
 
 describe.limits = {
   instructions = 1e6, -- llama needs 60 thousand
-  memory_kib = 8 * 1024, -- beyond what was used before; one concatenation may take it at once
+  -- Beyond what was used before; llama needs 100. One concatenation joins at most 200 texts
+  -- before anybody can look, so this bounds what it takes.
+  memory_kib = 4 * 1024,
   source_bytes = 256 * 1024,
   includes = 16,
 }
@@ -225,7 +227,7 @@ function describe.load(options)
     end
     lines[name] = split_lines(text)
     local chunk, why = load(text, "@" .. name, "t", env)
-    if not chunk then error({ message = why, code = 1 }, 0) end
+    if not chunk then error(type(why) == "table" and why or { message = why, code = 1 }, 0) end
     chunks["@" .. name] = true
     return chunk
   end

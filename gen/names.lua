@@ -24,6 +24,7 @@ end
 
 -- Foreign text for a message.
 function names.quoted(x)
+  if type(x) == "table" or type(x) == "function" then return "a " .. type(x) end
   return (("%q"):format(tostring(x)):gsub("[%c\128-\255]", "?"):sub(1, 80))
 end
 

@@ -289,6 +289,7 @@ function nn.new(source)
   local kv_fields = { n_heads = 1, d_key = 1, d_value = 1, window = 1 }
   function words.kv(settings)
     settings = settings or {}
+    if type(settings) ~= "table" then fail "kv: give a table of settings" end
     local state = new_state { state = "kv", settings = {} }
     for name, value in pairs(settings) do
       if not kv_fields[name] then fail("kv: unknown setting %s", quoted(name)) end
@@ -316,7 +317,7 @@ function nn.new(source)
   end
 
   function words.state(settings)
-    if settings.per ~= "sequence" then fail "state: per = \"sequence\" is the one kind there is" end
+    if type(settings) ~= "table" or settings.per ~= "sequence" then fail "state: per = \"sequence\" is the one kind there is" end
     return new_state {
       state = "state", per = "sequence", settings = {}, dtype = settings.dtype or "f32",
       shape = to_shape("state", settings[1] or settings.shape),

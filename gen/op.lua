@@ -98,13 +98,10 @@ local loaded = {}
 -- The op in gen/ops/<name>.lua, or nil where there is no such file.
 function op.find(name)
   if loaded[name] ~= nil then return loaded[name] or nil end
-  loaded[name] = false
-  if not name:find "^[a-z][a-z0-9_]*$" then return nil end
-  local file = io.open(folder .. "ops/" .. name .. ".lua")
-  if not file then return nil end
-  file:close()
-  loaded[name] = require("gen.ops." .. name)
-  return loaded[name]
+  local file = name:find "^[a-z][a-z0-9_]*$" and io.open(folder .. "ops/" .. name .. ".lua")
+  if file then file:close() end
+  loaded[name] = file and require("gen.ops." .. name) or false
+  return loaded[name] or nil
 end
 
 -- Can an operation write its result in a format itself? `face` is the node as kernel() sees it.

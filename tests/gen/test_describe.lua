@@ -71,6 +71,15 @@ spec("a gigabyte of text is refused", function()
   refused("local x = string.format('%s', ('x'):rep(9))", 1, "")
 end)
 
+spec("a gigabyte from one expression is refused", function()
+  local copies = {}
+  for i = 1, 150 do copies[i] = "s" end
+  copies = table.concat(copies, " .. ")
+  refused("local s = 'x'\nfor i = 1, 16 do s = s .. s end\nlocal t = " .. copies:gsub("s", "(s .. s)") .. "\n", 3, "it uses more than")
+  for i = 151, 400 do copies = copies .. " .. s" end
+  refused("local s = 'x'\nlocal t = " .. copies .. "\n", 1, "C stack overflow")
+end)
+
 spec("a table that grows for ever is refused", function()
   refused("local t = {}\nwhile true do\n  t[#t + 1] = {}\nend", 3, "stopped")
   refused("local t = {}\nwhile true do\n  t = { t, t }\nend", 3, "stopped")

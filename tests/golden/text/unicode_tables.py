@@ -2,7 +2,7 @@
 """unicode_tables.py -- Writes runtime/text/unicode_tables.c: what the character classes of
 Hugging Face tokenizers hold beyond Unicode 14, which every PCRE2 since 10.40 knows.
 
-    python3 tests/golden/text/unicode_tables.py > runtime/text/unicode_tables.c
+    python3 tests/golden/text/unicode_tables.py | clang-format > runtime/text/unicode_tables.c
 
 Needs the package tokenizers (0.23.3 was asked: its Oniguruma knows Unicode 16, its Rust
 Unicode 17), and a Python whose unicodedata is of Unicode 14 (3.11)."""

@@ -23,7 +23,7 @@ endfunction()
 function(register name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES
-      SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "BURIN_BIN=${BURIN_BIN}")
+      SKIP_RETURN_CODE 77 TIMEOUT 900 ENVIRONMENT "BURIN_BIN=${BURIN_BIN}")
 endfunction()
 
 function(cmocka_test name source)

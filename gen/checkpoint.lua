@@ -34,7 +34,9 @@ local function reader(path)
     at, self.left = at + n, self.left - n
     return bytes
   end
-  function self.number(format) return (string.unpack("<" .. format, self.take(string.packsize("<" .. format)))) end
+  function self.number(format)
+    return (string.unpack("<" .. format, self.take(string.packsize("<" .. format))))
+  end
   function self.close() file:close() end
   return self
 end
@@ -42,15 +44,18 @@ end
 -- ---- GGUF ----------------------------------------------------------------------------------
 
 local gguf_types = {
-  [0] = "f32", [1] = "f16", [2] = "q4_0", [3] = "q4_1", [6] = "Q5_0", [7] = "Q5_1", [8] = "q8_0",
-  [10] = "Q2_K", [11] = "Q3_K", [12] = "Q4_K", [13] = "Q5_K", [14] = "Q6_K", [30] = "bf16", [39] = "MXFP4",
+  [0] = "f32", [1] = "f16", [2] = "q4_0", [3] = "q4_1", [6] = "Q5_0", [7] = "Q5_1",
+  [8] = "q8_0", [10] = "Q2_K", [11] = "Q3_K", [12] = "Q4_K", [13] = "Q5_K", [14] = "Q6_K",
+  [30] = "bf16", [39] = "MXFP4",
 }
 local value_bytes = { [0] = 1, 1, 2, 2, 4, 4, 4, 1, [10] = 8, [11] = 8, [12] = 8 }
 
 local function read_gguf(file)
   local function text()
     local n = file.number "I8"
-    if n < 0 or n > file.left then fail("%s: a text of %d bytes, %d are left", file.path, n, file.left) end
+    if n < 0 or n > file.left then
+      fail("%s: a text of %d bytes, %d are left", file.path, n, file.left)
+    end
     return file.take(n)
   end
   local function skip_value(kind, depth)
@@ -61,7 +66,9 @@ local function read_gguf(file)
       local of, n = file.number "I4", file.number "I8"
       local least = of == 8 and 8 or of == 9 and 12 or value_bytes[of]
       if not least then fail("%s: a value of unknown type %d", file.path, of) end
-      if n < 0 or n > file.left // least then fail("%s: an array of %d values, %d bytes are left", file.path, n, file.left) end
+      if n < 0 or n > file.left // least then
+        fail("%s: an array of %d values, %d bytes are left", file.path, n, file.left)
+      end
       if value_bytes[of] then
         for _ = 1, n * least // (1 << 20) do file.take(1 << 20) end
         file.take(n * least % (1 << 20))
@@ -76,10 +83,13 @@ local function read_gguf(file)
   end
   file.take(4)
   local version = file.number "I4"
-  if version ~= 2 and version ~= 3 then fail("%s: GGUF version %d isn't known", file.path, version) end
+  if version ~= 2 and version ~= 3 then
+    fail("%s: GGUF version %d isn't known", file.path, version)
+  end
   local n_tensors, n_values = file.number "I8", file.number "I8"
   if n_tensors < 0 or n_tensors > file.left // 24 or n_values < 0 or n_values > file.left // 12 then
-    fail("%s: it announces %d tensors and %d values, %d bytes are left", file.path, n_tensors, n_values, file.left)
+    fail("%s: it announces %d tensors and %d values, %d bytes are left",
+      file.path, n_tensors, n_values, file.left)
   end
   for _ = 1, n_values do
     text()
@@ -106,7 +116,9 @@ local safetensors_types = { F32 = "f32", F16 = "f16", BF16 = "bf16" }
 local function decode(path, text)
   local value, why = json.decode(text)
   if value == nil then fail("%s: %s", path, why) end
-  if type(value) ~= "table" or not value[json.KEYS] then fail("%s: an object was expected", path) end
+  if type(value) ~= "table" or not value[json.KEYS] then
+    fail("%s: an object was expected", path)
+  end
   return value
 end
 
@@ -122,7 +134,9 @@ local function read_safetensors(path, formats)
     local row = header[name]
     if name ~= "__metadata__" then
       local dtype = type(row) == "table" and row.dtype
-      if type(dtype) ~= "string" then fail("%s: tensor %s has no dtype", path, printable(name)) end
+      if type(dtype) ~= "string" then
+        fail("%s: tensor %s has no dtype", path, printable(name))
+      end
       formats[name] = safetensors_types[dtype] or printable(dtype)
     end
   end
@@ -184,7 +198,9 @@ function checkpoint.reader(path, model)
     if not name then return nil, ("%s has no name in this container"):format(weight.role) end
     local format = formats[name]
     if not format then return nil, ("%s is missing"):format(name) end
-    if not known[format] then return nil, ("%s is %s, which isn't supported"):format(name, format) end
+    if not known[format] then
+      return nil, ("%s is %s, which isn't supported"):format(name, format)
+    end
     return format
   end
 end

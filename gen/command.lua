@@ -38,7 +38,8 @@ end
 -- ---- Options ------------------------------------------------------------------------------
 
 local takes_value = {
-  ["--model"] = "model", ["--variant"] = "variant", ["--quant"] = "quant", ["--weights"] = "weights",
+  ["--model"] = "model", ["--variant"] = "variant", ["--quant"] = "quant",
+  ["--weights"] = "weights",
   ["--target"] = "target", ["--config"] = "config", ["--out"] = "out", ["--after"] = "after",
 }
 local flags = { ["--probe"] = "probe", ["--help"] = "help", ["-h"] = "help" }
@@ -85,7 +86,9 @@ end
 local function shell_quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
 local function make_folder(path)
-  if not os.execute("mkdir -p " .. shell_quote(path)) then fail(1, "can't make the folder %s", path) end
+  if not os.execute("mkdir -p " .. shell_quote(path)) then
+    fail(1, "can't make the folder %s", path)
+  end
 end
 
 -- Whether it was written: only where its text changed.
@@ -122,7 +125,9 @@ end
 local function shown_path(path)
   local folder, base = path:match "^(.*)/([^/]*)$"
   base = base or path
-  if folder and (folder == "models" or folder:match "/models$") then return "models/" .. base end
+  if folder and (folder == "models" or folder:match "/models$") then
+    return "models/" .. base
+  end
   return base
 end
 
@@ -134,7 +139,8 @@ local function describe(root, options)
   local name = shown_path(path)
   local architecture = path:match "([^/]*)%.lua$" or path:match "([^/]*)$"
   if not names.is_file_name(architecture) then
-    fail(2, "%s can't be a model's name: letters, digits, '.', '_' and '-'", names.quoted(architecture))
+    fail(2, "%s can't be a model's name: letters, digits, '.', '_' and '-'",
+      names.quoted(architecture))
   end
   local folder = path:match "^(.*)/[^/]*$" or "."
   local model = require("gen.describe").load {
@@ -154,7 +160,9 @@ local function native_target()
   local info = read "/proc/cpuinfo" or ""
   local words = {}
   for word in (info:match "flags%s*:%s*([^\n]*)" or ""):gmatch "%S+" do words[word] = true end
-  for _, need in ipairs { "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_vbmi" } do
+  for _, need in ipairs {
+    "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_vbmi",
+  } do
     if not words[need] then return "portable" end
   end
   return "avx512"
@@ -166,7 +174,8 @@ local function prepare(root, options)
   local known = { any = true, native = true }
   for _, cpu in ipairs(generate.cpus) do known[cpu] = true end
   if not known[target] then
-    fail(2, "unknown target %s; there are: any, native, %s", target, table.concat(generate.cpus, ", "))
+    fail(2, "unknown target %s; there are: any, native, %s", target,
+      table.concat(generate.cpus, ", "))
   end
   if options.quant == "auto" and not options.weights then
     fail(2, "--quant auto reads a checkpoint: name it with --weights FILE")
@@ -240,7 +249,8 @@ local function list(root)
     if not ok then
       io.write(("%-16s %s\n"):format(name, type(model) == "table" and model.message or model))
     else
-      io.write(("%-16s %s\n"):format(name, #model.variants > 0 and table.concat(model.variants, " ") or "-"))
+      local variants = #model.variants > 0 and table.concat(model.variants, " ") or "-"
+      io.write(("%-16s %s\n"):format(name, variants))
     end
   end
   io.write("\nrecipes          ", table.concat(recipes.list, " "), " auto\n")
@@ -257,7 +267,9 @@ local commands = {
 local function plan(root, args)
   local rest = {}
   local options = parse(args, rest)
-  if not options.model and rest[1] and rest[1]:sub(1, 1) ~= "-" then options.model = table.remove(rest, 1) end
+  if not options.model and rest[1] and rest[1]:sub(1, 1) ~= "-" then
+    options.model = table.remove(rest, 1)
+  end
   if not options.model then fail(2, "name a description: gen plan llama.lua") end
   options.tables_only = true
   if options.target ~= "any" and options.target ~= "native" then
@@ -267,7 +279,9 @@ local function plan(root, args)
   generate.plan(model, families)
   local out = root .. "/build/gen-plan/" .. model.name
   make_folder(out)
-  for _, file in ipairs(generate.files(model, families, options)) do write(out .. "/" .. file.name, file.text) end
+  for _, file in ipairs(generate.files(model, families, options)) do
+    write(out .. "/" .. file.name, file.text)
+  end
   return require("gen.plan").run(root, out, model.name, rest)
 end
 
@@ -298,7 +312,9 @@ function command.main(root, args)
   end)
   if ok then return result end
   io.stderr:write("gen: ", result.message, "\n")
-  if result.traceback and os.getenv "BURIN_TRACE" then io.stderr:write(result.traceback, "\n") end
+  if result.traceback and os.getenv "BURIN_TRACE" then
+    io.stderr:write(result.traceback, "\n")
+  end
   return result.code or 1
 end
 

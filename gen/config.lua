@@ -2,6 +2,7 @@
 -- --variant they take the place of the first variant's; with it, they must be that one's.
 
 local json = require "gen.json"
+local names = require "gen.names"
 
 local config = {}
 
@@ -15,7 +16,9 @@ local sizes = {
   { "max_position_embeddings", "n_ctx" },
 }
 
-local function fail(code, message, ...) error({ message = message:format(...), code = code }, 0) end
+local function fail(code, message, ...)
+  error({ message = message:format(...), code = code }, 0)
+end
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -25,7 +28,9 @@ local function read(path)
   if #text > MAX_BYTES then fail(4, "%s: longer than 1 MiB", path) end
   local value, why = json.decode(text)
   if value == nil then fail(4, "%s: %s", path, why) end
-  if type(value) ~= "table" or not value[json.KEYS] then fail(4, "%s: an object was expected", path) end
+  if type(value) ~= "table" or not value[json.KEYS] then
+    fail(4, "%s: an object was expected", path)
+  end
   return value
 end
 
@@ -53,15 +58,19 @@ local function wanted(values, path)
         out.rope.scaling = "llama3"
         for theirs, ours in pairs { factor = "factor", low_freq_factor = "low_factor",
             high_freq_factor = "high_factor", original_max_position_embeddings = "original" } do
-          if type(scaling[theirs]) ~= "number" then fail(4, "%s: rope_scaling has no %s", path, theirs) end
+          if type(scaling[theirs]) ~= "number" then
+            fail(4, "%s: rope_scaling has no %s", path, theirs)
+          end
           out.rope[ours] = scaling[theirs] + 0.0
         end
       elseif kind ~= nil and kind ~= "default" then
-        fail(4, "%s: rope_scaling of type %s isn't known", path, tostring(kind):gsub("[^%w_-]", "?"):sub(1, 40))
+        fail(4, "%s: rope_scaling of type %s isn't known", path, names.quoted(kind))
       end
     end
   end
-  if values.tie_word_embeddings ~= nil then out.untied = not (values.tie_word_embeddings == true) end
+  if values.tie_word_embeddings ~= nil then
+    out.untied = not (values.tie_word_embeddings == true)
+  end
   out.eps = number "rms_norm_eps"
   return out
 end
@@ -83,14 +92,17 @@ function config.reader(path, variant)
     for _, pair in ipairs(sizes) do
       local found, described = values[pair[2]], row[pair[2]]
       if found and described and found ~= described then
-        wrong[#wrong + 1] = ("%s is %s, %s has %s = %s"):format(pair[1], found, row[1], pair[2], described)
+        wrong[#wrong + 1] = ("%s is %s, %s has %s = %s"):format(
+          pair[1], found, row[1], pair[2], described)
       end
     end
     if values.rope and row.rope and not same(values.rope, row.rope) then
       wrong[#wrong + 1] = ("rope differs: theta is %s"):format(values.rope.theta)
     end
     if variant then
-      if #wrong > 0 then fail(4, "%s isn't %s:\n  %s", path, variant, table.concat(wrong, "\n  ")) end
+      if #wrong > 0 then
+        fail(4, "%s isn't %s:\n  %s", path, variant, table.concat(wrong, "\n  "))
+      end
       return row
     end
     local out = {}

@@ -45,7 +45,9 @@ local function table_words(fail)
       list[n + 1] = a
       return
     end
-    if math.type(a) ~= "integer" or a < 1 or a > n + 1 then fail "insert: position out of bounds" end
+    if math.type(a) ~= "integer" or a < 1 or a > n + 1 then
+      fail "insert: position out of bounds"
+    end
     for i = n, a, -1 do list[i + 1] = list[i] end
     list[a] = b
   end
@@ -53,7 +55,9 @@ local function table_words(fail)
     local n = length(list)
     if n == 0 then return nil end
     at = at or n
-    if math.type(at) ~= "integer" or at < 1 or at > n then fail "remove: position out of bounds" end
+    if math.type(at) ~= "integer" or at < 1 or at > n then
+      fail "remove: position out of bounds"
+    end
     local value = list[at]
     for i = at, n do list[i] = list[i + 1] end
     return value
@@ -61,7 +65,9 @@ local function table_words(fail)
   function words.concat(list, separator)
     local n, bytes = length(list), 0
     for i = 1, n do
-      if type(list[i]) ~= "string" and type(list[i]) ~= "number" then fail "concat: not a string" end
+      if type(list[i]) ~= "string" and type(list[i]) ~= "number" then
+        fail "concat: not a string"
+      end
       bytes = bytes + #tostring(list[i]) + #(separator or "")
       if bytes > 1024 * 1024 then fail "concat: more than 1 MiB" end
     end
@@ -88,12 +94,16 @@ end
 
 local function string_words(fail)
   local function format(text, ...)
-    if type(text) ~= "string" or text:find "%%[^%%]-[pqa]" then fail "format: only plain conversions" end
+    if type(text) ~= "string" or text:find "%%[^%%]-[pqa]" then
+      fail "format: only plain conversions"
+    end
     local args = table.pack(...)
     for i = 1, args.n do
       plain(args[i], fail)
       if size.is(args[i]) then args[i] = tostring(args[i]) end
-      if type(args[i]) == "string" and #args[i] > 65536 then fail "format: a string beyond 64 KiB" end
+      if type(args[i]) == "string" and #args[i] > 65536 then
+        fail "format: a string beyond 64 KiB"
+      end
     end
     local ok, result = pcall(string.format, text, table.unpack(args, 1, args.n))
     if not ok then fail(result) end
@@ -126,7 +136,9 @@ local function environment(source, fail)
   local face = {
     nn = source.nn, ipairs = ipairs, type = type, tonumber = tonumber, select = select,
     pairs = function(list)
-      if type(list) ~= "table" or getmetatable(list) then fail "pairs: a plain table was expected" end
+      if type(list) ~= "table" or getmetatable(list) then
+        fail "pairs: a plain table was expected"
+      end
       return ordered_pairs(list)
     end,
     tostring = function(x) return tostring(plain(x, fail)) end,
@@ -189,7 +201,9 @@ function describe.load(options)
     while true do
       local info = debug.getinfo(level, "Slt")
       if not info then break end
-      if chunks[info.source] then return { file = info.source:sub(2), line = info.currentline } end
+      if chunks[info.source] then
+        return { file = info.source:sub(2), line = info.currentline }
+      end
       if info.istailcall then break end -- it took its caller's place: the line hook saw the line
       level = level + 1
     end
@@ -220,7 +234,8 @@ function describe.load(options)
     local text = read_file(path)
     if not text then return nil end
     if #text > describe.limits.source_bytes then
-      error({ message = ("%s:1: longer than %d KiB"):format(name, describe.limits.source_bytes // 1024), code = 1 }, 0)
+      local kib = describe.limits.source_bytes // 1024
+      error({ message = ("%s:1: longer than %d KiB"):format(name, kib), code = 1 }, 0)
     end
     if text:byte() == 27 then
       error({ message = ("%s:1: compiled Lua isn't a description"):format(name), code = 1 }, 0)
@@ -235,7 +250,8 @@ function describe.load(options)
   local included, n_included = {}, 0
   function source.include(part)
     if not names.is_file_name(part) then
-      source.fail(("include: %s isn't the name of a part: letters, digits, '_' and '-'"):format(names.quoted(part)))
+      source.fail(("include: %s isn't the name of a part: letters, digits, '_' and '-'"):format(
+        names.quoted(part)))
     end
     if included[part] then return included[part].value end
     n_included = n_included + 1

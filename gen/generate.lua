@@ -100,7 +100,9 @@ function generate.files(model, families, options)
   add(model.name .. ".c", tables_text.source(model, families, options))
   if not options.tables_only then
     local c = require "gen.emit.c"
-    for _, family in ipairs(families) do add(family.name .. ".c", c.family(model, family, options)) end
+    for _, family in ipairs(families) do
+      add(family.name .. ".c", c.family(model, family, options))
+    end
     add("gen.json", cmake.json(model, families))
     add("sources.cmake", cmake.fragment(model, families))
   end

@@ -193,7 +193,8 @@ local function copier(is_new)
   end
   function copy_section(section)
     local new = shallow(section)
-    new.x, new.ops, new.result = copy_tensor(section.x), copy_ops(section.ops), copy_tensor(section.result)
+    new.x, new.ops = copy_tensor(section.x), copy_ops(section.ops)
+    new.result = copy_tensor(section.result)
     return new
   end
   function copy_op(op)
@@ -261,7 +262,9 @@ function graph.verify(program)
           made[section.x] = true
           local ok, why = verify_ops(section.ops)
           if not ok then return ok, why end
-          if not known(section.result) then return fault(op, "a block's result isn't made by it") end
+          if not known(section.result) then
+            return fault(op, "a block's result isn't made by it")
+          end
           if not size.same_shape(section.result.shape, op.x.shape) then
             return fault(op, "a block's result is %s, its x %s",
               size.shape_text(section.result.shape), size.shape_text(op.x.shape))
@@ -269,9 +272,13 @@ function graph.verify(program)
         end
       else
         for _, input in ipairs(op.inputs) do
-          if not known(input.tensor) then return fault(op, "'%s' isn't made yet", input.name) end
+          if not known(input.tensor) then
+            return fault(op, "'%s' isn't made yet", input.name)
+          end
         end
-        if op.result.op ~= op then return fault(op, "its result belongs to another operation") end
+        if op.result.op ~= op then
+          return fault(op, "its result belongs to another operation")
+        end
       end
       if made[op.result] then return fault(op, "its result is made twice") end
       made[op.result] = true
@@ -342,8 +349,9 @@ function graph.text(program)
         local dtype = op.result.dtype ~= "f32" and " " .. op.result.dtype or ""
         local root = graph.root(op.result)
         local where = root.buffer and ("  at %s"):format(root.buffer.offset) or ""
-        put(indent, "%-44s %s%s%s%s", ("%s = %s(%s)"):format(name_of(op.result), op.def.name,
-          table.concat(args, ", ")), size.shape_text(op.result.shape), dtype, attr_text(op.attrs), where)
+        local call = ("%s = %s(%s)"):format(name_of(op.result), op.def.name, table.concat(args, ", "))
+        put(indent, "%-44s %s%s%s%s", call, size.shape_text(op.result.shape), dtype,
+          attr_text(op.attrs), where)
       end
     end
   end

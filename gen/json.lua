@@ -5,7 +5,9 @@ local json = { KEYS = {}, NULL = setmetatable({}, { __tostring = function() retu
 
 local MAX_DEPTH = 64
 
-local escapes = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"', ["\\"] = "\\", ["/"] = "/" }
+local escapes = {
+  b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"', ["\\"] = "\\", ["/"] = "/",
+}
 
 -- The value in `text`, or nil and what is wrong.
 function json.decode(text)

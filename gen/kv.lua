@@ -63,7 +63,9 @@ local function layout(model, dtype)
     offset = offset + row.bytes_per_token * kv.PAGE_TOKENS
     bytes = bytes + row.bytes_per_token
   end
-  return { dtype = dtype, rows = rows, of_layer = of_layer, page_bytes = offset, bytes_per_token = bytes }
+  return {
+    dtype = dtype, rows = rows, of_layer = of_layer, page_bytes = offset, bytes_per_token = bytes,
+  }
 end
 
 -- The layer whose cache a layer of this section reads: its own, or nn.kv_of's.

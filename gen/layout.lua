@@ -52,8 +52,9 @@ local function place(ops, section, offset, known)
       end
       if op.interleaved then
         local first = packed(weights[1], format_of(weights[1]))
+        local stride = #weights * first.tile_bytes
         for i, weight in ipairs(weights) do
-          put(weight, format_of(weight), offset + (i - 1) * first.tile_bytes, #weights * first.tile_bytes)
+          put(weight, format_of(weight), offset + (i - 1) * first.tile_bytes, stride)
         end
         offset = offset + #weights * first.bytes
       else
@@ -67,6 +68,11 @@ local function place(ops, section, offset, known)
     end
   end
   return rows, offset
+end
+
+local function never_read(weight)
+  local message = ("%s:%d: weight '%s' is never read"):format(weight.file, weight.line, weight.role)
+  error({ message = message, code = 1 }, 0)
 end
 
 -- rows = all weights with absolute offsets; sections get .weights (relative rows), .bytes and
@@ -85,9 +91,7 @@ function layout.of(model, programs)
           for _, weight in ipairs(section.kind.weights) do
             local read = false
             for _, row in ipairs(section.weights) do read = read or row.weight == weight end
-            if not read then
-              error({ message = ("%s:%d: weight '%s' is never read"):format(weight.file, weight.line, weight.role), code = 1 }, 0)
-            end
+            if not read then never_read(weight) end
           end
         end
         local group = item.layers
@@ -117,9 +121,7 @@ function layout.of(model, programs)
     end
   end
   for _, weight in ipairs(model.weights) do
-    if not out.outside[weight] then
-      error({ message = ("%s:%d: weight '%s' is never read"):format(weight.file, weight.line, weight.role), code = 1 }, 0)
-    end
+    if not out.outside[weight] then never_read(weight) end
   end
   for _, group in ipairs(model.groups) do group.begins = nil end
   return out

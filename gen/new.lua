@@ -32,8 +32,13 @@ function new.run(root, name)
     out:close()
     io.write(file.path, "\n")
   end
-  io.write("\nNext: write its equations, then\n  gen show ", name, ".lua --after trace\n  gen --model ", name, ".lua && build\n",
-    "and a chat format, if it has one, as models/", name, "_chat.lua\n")
+  io.write(([[
+
+Next: write its equations, then
+  gen show @NAME@.lua --after trace
+  gen --model @NAME@.lua && build
+and a chat format, if it has one, as models/@NAME@_chat.lua
+]]):gsub("@NAME@", name), "")
   return 0
 end
 

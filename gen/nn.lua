@@ -3,12 +3,12 @@
 -- being traced and remembers the description's line.
 --
 --   nn.variants { recipe = "q4_1", { "small", n_layers = 2, ... }, ... }   the first is the default
---   nn.dims { d_model = 40, ... }            named sizes; d.d_q = d.n_heads * d.d_head names one more
---   nn.weight(name, shape)                   a parameter; name as in the checkpoint, shape (out, in)
+--   nn.dims { d_model = 40, ... }            named sizes; d.d_q = d.n_heads * d.d_head is one more
+--   nn.weight(name, shape)                   a parameter: the checkpoint's name, shape (out, in)
 --   nn.block { role = nn.weight(...) }       then: function block.forward(w, x, batch, kv) ... end
 --   nn.layers(prefix, { { count, block } })  a group; group:range(i, j) is layers i ... j, from 0
 --   nn.model { role = weight or group }      then: function model.step(w, batch) ... end
---   nn.each(function(layer) ... end)         a value of its own in each layer; also nn.each { 1, 2 }
+--   nn.each(function(layer) ... end)         a value of each layer's own; also nn.each { 1, 2 }
 --   nn.kv { window = 512 }                   a cache that is not as plain as append() infers
 --   nn.kv_of(layer)                          another layer's cache, to read
 --   nn.state { shape, dtype, per = "sequence" }   what a sequence carries beside its keys
@@ -73,7 +73,9 @@ function nn.new(source)
   -- ---- Variants and dims
 
   function words.variants(rows)
-    if type(rows) ~= "table" or #rows == 0 then fail("variants: give a list of { name, ... }") end
+    if type(rows) ~= "table" or #rows == 0 then
+      fail("variants: give a list of { name, ... }")
+    end
     local chosen
     for _, row in ipairs(rows) do
       local name = type(row) == "table" and row[1]
@@ -210,7 +212,8 @@ function nn.new(source)
     if i < 0 or j < i or j >= #self.layers then
       fail("range(%d, %d): layers are 0 ... %d", i, j, #self.layers - 1)
     end
-    return setmetatable({ group = self.group or self, layers = self.layers, first = i, last = j }, Group)
+    local part = { group = self.group or self, layers = self.layers, first = i, last = j }
+    return setmetatable(part, Group)
   end
 
   function words.layers(prefix, schedule)
@@ -317,7 +320,9 @@ function nn.new(source)
   end
 
   function words.state(settings)
-    if type(settings) ~= "table" or settings.per ~= "sequence" then fail "state: per = \"sequence\" is the one kind there is" end
+    if type(settings) ~= "table" or settings.per ~= "sequence" then
+      fail "state: per = \"sequence\" is the one kind there is"
+    end
     return new_state {
       state = "state", per = "sequence", settings = {}, dtype = settings.dtype or "f32",
       shape = to_shape("state", settings[1] or settings.shape),
@@ -361,7 +366,8 @@ function nn.new(source)
       want = want:gsub("%?$", "")
       if size.is(value) and want == "number" then attrs[name] = value:value() end
       if type(value) == "table" and value.each then
-        fail("%s: %s is the same in all layers of a block; give kinds of layers their own block", def.name, name)
+        fail("%s: %s is the same in all layers of a block; give kinds of layers their own block",
+          def.name, name)
       end
       if type(attrs[name]) ~= want then
         fail("%s: %s must be a %s, got %s", def.name, name, want, describe_type(value))
@@ -375,8 +381,12 @@ function nn.new(source)
   end
 
   local function append(def, args, attrs)
-    if not ops then fail("%s: operations belong into a program or a block's forward", def.name) end
-    if #ops >= 4096 then fail("%s: more than 4096 operations; loop over layers with nn.layers", def.name) end
+    if not ops then
+      fail("%s: operations belong into a program or a block's forward", def.name)
+    end
+    if #ops >= 4096 then
+      fail("%s: more than 4096 operations; loop over layers with nn.layers", def.name)
+    end
     local inputs, shapes = {}, {}
     for i, name in ipairs(def.inputs) do
       local x = args[i]
@@ -423,7 +433,8 @@ function nn.new(source)
   function State:append(k, v)
     if self.owner then fail("append: this cache belongs to another layer") end
     if not (graph.is_tensor(k) and graph.is_tensor(v)) then
-      fail("append: keys and values must be tensors, got %s and %s", describe_type(k), describe_type(v))
+      fail("append: keys and values must be tensors, got %s and %s",
+        describe_type(k), describe_type(v))
     end
     at_line("append", settle, self, k, v)
     local def = op.find "kv_append"
@@ -462,12 +473,16 @@ function nn.new(source)
   function words.input(name, shape, dtype)
     if not program then fail("input: declare it within a program") end
     if not names.is_identifier(name) then fail("input: %s can't be a name", quoted(name)) end
-    if not graph.dtype_bytes[dtype or "f32"] then fail("input: unknown dtype %s", quoted(dtype)) end
+    if not graph.dtype_bytes[dtype or "f32"] then
+      fail("input: unknown dtype %s", quoted(dtype))
+    end
     return (use_input(name, to_shape("input", shape), dtype or "f32"))
   end
 
   function words.tap(name, x)
-    if not program or not graph.is_tensor(x) then fail("tap: give a name and a tensor, in a program") end
+    if not program or not graph.is_tensor(x) then
+      fail("tap: give a name and a tensor, in a program")
+    end
     if not names.is_identifier(name) then fail("tap: %s can't be a name", quoted(name)) end
     program.outputs[#program.outputs + 1] = { name = name, tensor = x }
     return x
@@ -497,7 +512,9 @@ function nn.new(source)
 
   -- Trace each kind of the group once: a call w.layers(x, batch).
   Group.__call = function(self, x, ...)
-    if not graph.is_tensor(x) then fail("layers: x must be a tensor, got %s", describe_type(x)) end
+    if not graph.is_tensor(x) then
+      fail("layers: x must be a tensor, got %s", describe_type(x))
+    end
     if not program or ops ~= program.ops then fail("layers can't be called within a block") end
     local where = source.where()
     local item = {
@@ -526,14 +543,17 @@ function nn.new(source)
         values[value.role] = value
         if value.each then
           value.of_layer = {}
-          for _, layer in ipairs(section.layers) do value.of_layer[layer] = value_in(value, layer) end
+          for _, layer in ipairs(section.layers) do
+            value.of_layer[layer] = value_in(value, layer)
+          end
         end
       end
       section.x = graph.tensor { shape = x.shape, dtype = "f32", name = "x", block = block }
       ops, tracing = section.ops, section
       local args = table.pack(...)
       args[args.n + 1] = block.kv
-      local result = block.forward(face(values, "block"), section.x, table.unpack(args, 1, args.n + 1))
+      local w = face(values, "block")
+      local result = block.forward(w, section.x, table.unpack(args, 1, args.n + 1))
       ops, tracing = program.ops, nil
       if not graph.is_tensor(result) or not size.same_shape(result.shape, x.shape) then
         fail("block '%s' must return %s, got %s", block.name, size.shape_text(x.shape),
@@ -553,7 +573,8 @@ function nn.new(source)
     local result = run(face(model.members, "model"), batch)
     ops = nil
     if graph.is_tensor(result) then
-      table.insert(program.outputs, 1, { name = name == "step" and "logits" or "result", tensor = result })
+      local output = { name = name == "step" and "logits" or "result", tensor = result }
+      table.insert(program.outputs, 1, output)
     elseif type(result) == "table" then
       local keys = {}
       for key in pairs(result) do keys[#keys + 1] = key end
@@ -563,7 +584,9 @@ function nn.new(source)
       fail("%s: return a tensor or a table of tensors, got %s", name, describe_type(result))
     end
     for _, output in ipairs(program.outputs) do
-      if not graph.is_tensor(output.tensor) then fail("%s: output %s isn't a tensor", name, output.name) end
+      if not graph.is_tensor(output.tensor) then
+        fail("%s: output %s isn't a tensor", name, output.name)
+      end
     end
     return program
   end
@@ -574,7 +597,9 @@ function nn.new(source)
     local keys = {}
     for name, run in pairs(face_returned) do
       if type(run) ~= "function" then fail("model.%s must be a function", quoted(name)) end
-      if not names.is_identifier(name) then fail("model: %s can't be a program's name", quoted(name)) end
+      if not names.is_identifier(name) then
+        fail("model: %s can't be a program's name", quoted(name))
+      end
       keys[#keys + 1] = name
     end
     table.sort(keys, function(a, b)
@@ -593,7 +618,9 @@ function nn.new(source)
     __index = function(_, name)
       if words[name] then return words[name] end
       local def = type(name) == "string" and op.find(name)
-      if not def then fail("nn has no %s: operations are the files of gen/ops", quoted(name)) end
+      if not def then
+        fail("nn has no %s: operations are the files of gen/ops", quoted(name))
+      end
       return call(def)
     end,
     __newindex = function() fail("nn can't be changed") end,

@@ -57,7 +57,8 @@ function op.heads(width, d_head)
     op.check(width:value() % d:value() == 0, "%s isn't a multiple of d_head = %s", width, d)
     return width:value() // d:value(), d:value()
   end
-  op.check(width.factors, "can't tell the heads in %s: declare it as n_heads * d_head, or give { d_head = ... }", width)
+  op.check(width.factors,
+    "can't tell the heads in %s: declare it as n_heads * d_head, or give { d_head = ... }", width)
   return width.factors[1]:value(), width.factors[2]:value()
 end
 

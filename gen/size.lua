@@ -57,7 +57,9 @@ local function product(a, b)
 end
 
 local function is_zero(poly) return next(poly) == nil end
-local function is_constant(poly) return is_zero(poly) or (next(poly) == "" and next(poly, "") == nil) end
+local function is_constant(poly)
+  return is_zero(poly) or (next(poly) == "" and next(poly, "") == nil)
+end
 
 -- { { factor = 4, powers = { threads = 1 } }, ... } in a fixed order.
 function size.terms(poly)

@@ -5,7 +5,7 @@ local size = require "gen.size"
 
 local standard = {}
 
-local tokens, sequences, outputs = size.extent "tokens", size.extent "sequences", size.extent "outputs"
+local tokens, outputs, sequences = size.extent "tokens", size.extent "outputs", size.extent "sequences"
 standard.shapes = {
   token_ids = { tokens },
   positions = { tokens },

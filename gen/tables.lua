@@ -15,7 +15,8 @@ function tables.inputs(program, context)
       if input.tensor.input then wanted[input.tensor.input] = input.tensor end
     end
     for _, dtype in ipairs(context.family.kv_dtypes) do
-      local kernel = row.op.def.kernel(node.face(row.op, row.section, context, dtype), context.family)
+      local face = node.face(row.op, row.section, context, dtype)
+      local kernel = row.op.def.kernel(face, context.family)
       for _, arg in ipairs(kernel.args) do
         if standard.shapes[arg] and not wanted[arg] then
           wanted[arg] = graph.tensor { input = arg, shape = standard.shapes[arg], dtype = "i32" }
@@ -28,7 +29,9 @@ function tables.inputs(program, context)
     if wanted[name] then inputs[#inputs + 1] = { name = name, tensor = wanted[name] } end
   end
   for _, input in ipairs(program.inputs) do
-    if not standard.shapes[input.name] and wanted[input.name] then inputs[#inputs + 1] = input end
+    if not standard.shapes[input.name] and wanted[input.name] then
+      inputs[#inputs + 1] = input
+    end
   end
   return inputs
 end
@@ -56,7 +59,8 @@ function tables.check(program)
   need(#program.buffers > 0, "buffers")
   need(tables.kernel_nodes(program) > 0, "kernel nodes")
   for i = 1, #program.phases do
-    need(program.costs[i].slope > 0 or program.scratch[i] > 0, "cost for its phase " .. program.phases[i].name)
+    need(program.costs[i].slope > 0 or program.scratch[i] > 0,
+      "cost for its phase " .. program.phases[i].name)
   end
 end
 

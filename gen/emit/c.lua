@@ -27,7 +27,9 @@ local function pointer(tensor, access)
   if tensor.input then return access.batch .. tensor.input end
   local root, column = graph.root(tensor)
   local at = access.buffers .. root.name
-  if column and not (column:is_constant() and column:value() == 0) then at = at .. " + " .. column:c() end
+  if column and not (column:is_constant() and column:value() == 0) then
+    at = at .. " + " .. column:c()
+  end
   return at
 end
 
@@ -48,7 +50,9 @@ function File:argument(arg, op, inputs, access)
   if arg == "scratch_stride" then return has_scratch and scratch:upper() or "0" end
   if of_stride and inputs[of_stride] then return self:stride(inputs[of_stride]) end
   if arg == "rows" then return access.batch .. "n_" .. graph.extent(op.result) end
-  if standard.shapes[arg] or arg == "max_pages" or size.extent_names[extent] then return access.batch .. arg end
+  if standard.shapes[arg] or arg == "max_pages" or size.extent_names[extent] then
+    return access.batch .. arg
+  end
   return arg
 end
 
@@ -56,7 +60,9 @@ function File:arguments(kernel, op, access)
   local inputs = { y = op.result }
   for _, input in ipairs(op.inputs) do inputs[input.name] = input.tensor end
   local args = { "t" }
-  for _, arg in ipairs(kernel.args) do args[#args + 1] = self:argument(arg, op, inputs, access) end
+  for _, arg in ipairs(kernel.args) do
+    args[#args + 1] = self:argument(arg, op, inputs, access)
+  end
   return args
 end
 
@@ -118,12 +124,15 @@ function File:loop(item, kv_dtype)
   for i, section in ipairs(item.sections) do
     local indent = split and "            " or "        "
     if split then
-      self:put("        %s (%s_kind[layer] == %d) {", i == 1 and "if" or "} else if", item.layers.role, section.index)
+      self:put("        %s (%s_kind[layer] == %d) {", i == 1 and "if" or "} else if",
+        item.layers.role, section.index)
     end
     self:put(text.assign(indent, ("const struct %s_weights block"):format(section.name),
       section.name .. "_weights(call->weights, layer)"))
     local args = { "t", "&block", "&s", "&b" }
-    if structs.reads_pages(section.ops) then args[5] = structs.pages(entry, self.model.kv[kv_dtype]) end
+    if structs.reads_pages(section.ops) then
+      args[5] = structs.pages(entry, self.model.kv[kv_dtype])
+    end
     self:put(text.call(indent, section.name .. self:suffix(kv_dtype), args, ";"))
   end
   if split then self:put("        }") end
@@ -150,8 +159,9 @@ end
 function File:section_function(section, kv_dtype)
   local program, kind = self.program.name, section.kind
   local pages = structs.reads_pages(section.ops)
-  self:put("/* Layers %s; s->%s is updated in place.   %s:%d %s.forward */", layers_text(section.layers),
-    graph.root(section.result).name, kind.where.file, kind.where.line, kind.name)
+  self:put("/* Layers %s; s->%s is updated in place.   %s:%d %s.forward */",
+    layers_text(section.layers), graph.root(section.result).name, kind.where.file,
+    kind.where.line, kind.name)
   self:put("static void %s%s(", section.name, self:suffix(kv_dtype))
   self:put("        const struct burin_team *t, /* every thread runs this and takes its share */")
   self:put("        const struct %s_weights *w,", section.name)
@@ -159,7 +169,8 @@ function File:section_function(section, kv_dtype)
   self:put("        const struct %s_batch *b%s", program, pages and "," or ")")
   if pages then self:put("        uint8_t *pages) /* this layer's part of page 0 */") end
   self:put("{")
-  self:operations(section.ops, section, { weights = "w->", buffers = "s->", batch = "b->" }, kv_dtype)
+  local access = { weights = "w->", buffers = "s->", batch = "b->" }
+  self:operations(section.ops, section, access, kv_dtype)
   self:put("}")
   self:put("")
 end
@@ -218,12 +229,14 @@ function File:program_text(program)
     for _, section in ipairs(entry.sections) do structs.section(put, section, entry.group) end
   end
   structs.buffers(put, program)
+  local dtypes = self.family.kv_dtypes
   local extents = structs.extents(program, function(row)
-    return row.op.def.kernel(node.face(row.op, row.section, self.context, self.family.kv_dtypes[1]), self.family)
+    local face = node.face(row.op, row.section, self.context, dtypes[1])
+    return row.op.def.kernel(face, self.family)
   end)
   structs.batch(put, program, extents, self.options.probe)
 
-  for i, kv_dtype in ipairs(program.has_pages and self.family.kv_dtypes or { self.family.kv_dtypes[1] }) do
+  for i, kv_dtype in ipairs(program.has_pages and dtypes or { dtypes[1] }) do
     if i > 1 then self:put("") end
     if program.has_pages then
       self:put(rule(("%s, with keys and values in %s"):format(program.name, kv_dtype)))

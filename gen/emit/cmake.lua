@@ -27,7 +27,9 @@ end
 
 function cmake.json(model, families)
   local lines = { "{" }
-  local function put(key, value) lines[#lines + 1] = ("  %s: %s,"):format(json_string(key), value) end
+  local function put(key, value)
+    lines[#lines + 1] = ("  %s: %s,"):format(json_string(key), value)
+  end
   put("name", json_string(model.name))
   put("description", json_string(model.file))
   put("architecture", json_string(model.architecture))
@@ -53,7 +55,9 @@ function cmake.fragment(model, families)
     "set(BURIN_MODEL_SOURCES",
   }
   local list = sources(model, families)
-  for _, source in ipairs(list) do lines[#lines + 1] = "    ${CMAKE_CURRENT_LIST_DIR}/" .. source.file end
+  for _, source in ipairs(list) do
+    lines[#lines + 1] = "    ${CMAKE_CURRENT_LIST_DIR}/" .. source.file
+  end
   lines[#lines] = lines[#lines] .. ")"
   for _, source in ipairs(list) do
     local all = { table.unpack(common) }

@@ -53,7 +53,8 @@ function kernels.new()
     if not self.by_name[name] then
       self.by_name[name] = key
       params.name = name
-      self.list[#self.list + 1] = template.render(read(kernel.template), "templates/" .. kernel.template, params)
+      local path = kernel.template
+      self.list[#self.list + 1] = template.render(read(path), "templates/" .. path, params)
     end
     return name
   end

@@ -10,21 +10,26 @@ local text = require "gen.emit.text"
 local structs = {}
 
 local c_type = {
-  f32 = "float", f16 = "uint16_t", bf16 = "uint16_t", q8 = "uint8_t", i32 = "int32_t", u8 = "uint8_t",
+  f32 = "float", f16 = "uint16_t", bf16 = "uint16_t", q8 = "uint8_t", i32 = "int32_t",
+  u8 = "uint8_t",
 }
 
 local function count_name(extent) return "n_" .. extent end
 
-function structs.scratch_name(program, phase) return program.phases[phase].name .. "_scratch" end
+function structs.scratch_name(program, phase)
+  return program.phases[phase].name .. "_scratch"
+end
 
 local function has_scratch(program, phase) return (program.scratch[phase] or 0) > 0 end
 
--- ---- Weights --------------------------------------------------------------------------------
+-- ---- Weights ----------------------------------------------------------------------------
 
 function structs.weight_field(row)
   local weight = row.weight
   local shape = size.shape_text(weight.shape)
-  if row.pack == "vector" then return ("    const float *%s; /* %s */"):format(weight.role, shape) end
+  if row.pack == "vector" then
+    return ("    const float *%s; /* %s */"):format(weight.role, shape)
+  end
   return ("    const uint8_t *%s; /* %s, %s */"):format(weight.role, shape, row.format)
 end
 
@@ -68,7 +73,7 @@ function structs.section(put, section, group)
   put("")
 end
 
--- ---- What differs from layer to layer ---------------------------------------------------------
+-- ---- What differs from layer to layer ---------------------------------------------------
 
 -- { { group, items, sections } } of a program.
 function structs.groups(program)
@@ -100,7 +105,9 @@ local function even_pages(entry, layout)
     end
   end
   for i, row in ipairs(layout.rows) do
-    if row.layer ~= i - 1 or row.bytes_per_token ~= layout.rows[1].bytes_per_token then return false end
+    if row.layer ~= i - 1 or row.bytes_per_token ~= layout.rows[1].bytes_per_token then
+      return false
+    end
   end
   return layers == #layout.rows
 end
@@ -116,7 +123,9 @@ end
 local function layer_table(put, comment, c_name, entry, value)
   local rows = {}
   for _, section in ipairs(entry.sections) do
-    for _, layer in ipairs(section.layers) do rows[#rows + 1] = { layer = layer, value = value(section, layer) } end
+    for _, layer in ipairs(section.layers) do
+      rows[#rows + 1] = { layer = layer, value = value(section, layer) }
+    end
   end
   table.sort(rows, function(a, b) return a.layer < b.layer end)
   put("/* %s */", comment)
@@ -141,7 +150,8 @@ function structs.layer_tables(put, entry, layouts)
   end
   for _, layout in ipairs(layouts) do
     if #layout.rows > 0 and not even_pages(entry, layout) then
-      layer_table(put, "Where a page holds what a layer reads.", ("size_t %s_pages_%s"):format(role, layout.dtype), entry,
+      local name = ("size_t %s_pages_%s"):format(role, layout.dtype)
+      layer_table(put, "Where a page holds what a layer reads.", name, entry,
         function(section, layer)
           local row = layout.of_layer[kv.owner(section, layer)]
           return row and row.page_offset or 0
@@ -150,10 +160,11 @@ function structs.layer_tables(put, entry, layouts)
   end
 end
 
--- ---- Buffers ----------------------------------------------------------------------------------
+-- ---- Buffers ----------------------------------------------------------------------------
 
 local function buffer_value(buffer, phase)
-  local at = buffer.at == 0 and phase or ("%s + %d * %s"):format(phase, buffer.at, count_name(buffer.extent))
+  local at = phase
+  if buffer.at > 0 then at = ("%s + %d * %s"):format(phase, buffer.at, count_name(buffer.extent)) end
   local cast = c_type[buffer.dtype]
   if cast == "uint8_t" then return at end
   return ("(%s *)%s"):format(cast, buffer.at == 0 and at or "(" .. at .. ")")
@@ -176,7 +187,8 @@ function structs.buffers(put, program)
   for i = 1, #program.phases do
     if has_scratch(program, i) then
       scratch = true
-      put("    uint8_t *%s; /* %d B, this thread's own */", structs.scratch_name(program, i), program.scratch[i])
+      put("    uint8_t *%s; /* %d B, this thread's own */", structs.scratch_name(program, i),
+        program.scratch[i])
     end
   end
   put("};")
@@ -189,9 +201,13 @@ function structs.buffers(put, program)
     if buffer.at > 0 or buffer.phase == 0 then used[buffer.extent] = true end
   end
   for _, extent in ipairs(size.extents) do
-    if used[extent] then put("    const size_t n_%s = (size_t)call->n[BURIN_%s];", extent, extent:upper()) end
+    if used[extent] then
+      put("    const size_t n_%s = (size_t)call->n[BURIN_%s];", extent, extent:upper())
+    end
   end
-  if scratch then put("    const size_t n_threads = (size_t)call->params.value[BURIN_THREADS];") end
+  if scratch then
+    put("    const size_t n_threads = (size_t)call->params.value[BURIN_THREADS];")
+  end
   local carried, phases = program.costs[0], "call->arena"
   if carried.slope > 0 then
     put("    uint8_t *carried = call->arena;")
@@ -202,7 +218,8 @@ function structs.buffers(put, program)
   for i, phase in ipairs(program.phases) do
     begin[i] = phase.name
     if has_scratch(program, i) then
-      put("    uint8_t *%s = %s + %s * n_threads;", phase.name, phases, structs.scratch_name(program, i):upper())
+      put("    uint8_t *%s = %s + %s * n_threads;", phase.name, phases,
+        structs.scratch_name(program, i):upper())
     else
       put("    uint8_t *%s = %s;", phase.name, phases)
     end
@@ -224,7 +241,7 @@ function structs.buffers(put, program)
   put("")
 end
 
--- ---- A call's inputs ----------------------------------------------------------------------------
+-- ---- A call's inputs --------------------------------------------------------------------
 
 -- `extents` are those whose counts are used.
 function structs.batch(put, program, extents, probe)
@@ -234,7 +251,8 @@ function structs.batch(put, program, extents, probe)
     fields[#fields + 1], values[#values + 1] = line, value
   end
   for i, input in ipairs(program.inputs) do
-    field(("    const %s *%s; /* %s */"):format(c_type[input.tensor.dtype], input.name, size.shape_text(input.tensor.shape)),
+    local shape = size.shape_text(input.tensor.shape)
+    field(("    const %s *%s; /* %s */"):format(c_type[input.tensor.dtype], input.name, shape),
       ("        .%s = call->inputs[%d],"):format(input.name, i - 1))
   end
   if program.has_pages then
@@ -244,7 +262,8 @@ function structs.batch(put, program, extents, probe)
   end
   for _, extent in ipairs(size.extents) do
     if extents[extent] then
-      field(("    int n_%s;"):format(extent), ("        .n_%s = call->n[BURIN_%s],"):format(extent, extent:upper()))
+      field(("    int n_%s;"):format(extent),
+        ("        .n_%s = call->n[BURIN_%s],"):format(extent, extent:upper()))
     end
   end
   if probe then field("    const struct burin_call *call;", "        .call = call,") end
@@ -253,7 +272,8 @@ function structs.batch(put, program, extents, probe)
   for _, line in ipairs(fields) do put(line) end
   put("};")
   put("")
-  put(text.declare(("static struct %s_batch %s_batch"):format(name, name), { "const struct burin_call *call" }))
+  put(text.declare(("static struct %s_batch %s_batch"):format(name, name),
+    { "const struct burin_call *call" }))
   put("{")
   put("    return (struct %s_batch){", name)
   for _, line in ipairs(values) do put(line) end
@@ -262,7 +282,7 @@ function structs.batch(put, program, extents, probe)
   put("")
 end
 
--- ---- Numbers --------------------------------------------------------------------------------------
+-- ---- Numbers ----------------------------------------------------------------------------
 
 -- Widths of columns that lie side by side, scratch, a layer's part of a page. Returns the
 -- widths' names and values, for arguments.

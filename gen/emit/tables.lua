@@ -20,13 +20,19 @@ local dtype_enum = {
 
 local function size_text(poly)
   local terms = size.terms(poly)
-  if #terms > size.MAX_TERMS then error("a size has more than " .. size.MAX_TERMS .. " terms", 0) end
-  if #terms == 1 and next(terms[1].powers) == nil then return ("BYTES(%d)"):format(terms[1].factor) end
+  if #terms > size.MAX_TERMS then
+    error("a size has more than " .. size.MAX_TERMS .. " terms", 0)
+  end
+  if #terms == 1 and next(terms[1].powers) == nil then
+    return ("BYTES(%d)"):format(terms[1].factor)
+  end
   local parts = {}
   for i, term in ipairs(terms) do
     local powers = {}
     for _, name in ipairs(size.params) do
-      if term.powers[name] then powers[#powers + 1] = ("[BURIN_%s] = %d"):format(name:upper(), term.powers[name]) end
+      if term.powers[name] then
+        powers[#powers + 1] = ("[BURIN_%s] = %d"):format(name:upper(), term.powers[name])
+      end
     end
     parts[i] = #powers == 0 and ("{ .factor = %d }"):format(term.factor)
       or ("{ .factor = %d, .power = { %s } }"):format(term.factor, table.concat(powers, ", "))
@@ -51,7 +57,9 @@ local function dims_text(shape)
 end
 
 -- A program that reads no cache is one function for all its dtypes.
-local function suffix(program, dtype) return structs.reads_pages(program.ops) and "_" .. dtype or "" end
+local function suffix(program, dtype)
+  return structs.reads_pages(program.ops) and "_" .. dtype or ""
+end
 
 local File = {}
 File.__index = File
@@ -81,16 +89,19 @@ function File:program(family, program)
   self.known[program.name] = true
   local inputs = {}
   for i, input in ipairs(program.inputs) do
+    local tensor = input.tensor
     inputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s }"):format(
-      text.string(input.name), dtype_enum[input.tensor.dtype], #input.tensor.shape, dims_text(input.tensor.shape))
+      text.string(input.name), dtype_enum[tensor.dtype], #tensor.shape, dims_text(tensor.shape))
   end
   local outputs = {}
   for i, output in ipairs(program.outputs) do
     local root = require("gen.graph").root(output.tensor)
     local buffer = root.buffer
-    outputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s,\n      .phase = %d, .offset = %s }"):format(
-      text.string(output.name), dtype_enum[output.tensor.dtype], #output.tensor.shape,
-      dims_text(output.tensor.shape), buffer.phase, linear_text(buffer.offset, buffer.extent))
+    local tensor = output.tensor
+    outputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s,\n"
+      .. "      .phase = %d, .offset = %s }"):format(text.string(output.name),
+      dtype_enum[tensor.dtype], #tensor.shape, dims_text(tensor.shape), buffer.phase,
+      linear_text(buffer.offset, buffer.extent))
   end
   local costs = {}
   for i = 0, #program.phases do
@@ -100,7 +111,8 @@ function File:program(family, program)
   end
   local buffers = {}
   for i, buffer in ipairs(program.buffers) do
-    buffers[i] = ("{ .name = %s, .phase = %d, .dtype = %s, .first_op = %d, .last_op = %d,\n      .offset = %s,\n      .bytes = %s }"):format(
+    buffers[i] = ("{ .name = %s, .phase = %d, .dtype = %s, .first_op = %d, .last_op = %d,\n"
+      .. "      .offset = %s,\n      .bytes = %s }"):format(
       text.string(buffer.name), buffer.phase, dtype_enum[buffer.dtype], buffer.first, buffer.last,
       linear_text(buffer.offset, buffer.extent), linear_text(buffer.bytes, buffer.extent))
   end
@@ -151,12 +163,14 @@ function File:weights()
       if not packers[key] then
         local format = require("gen.formats." .. row.format)
         packers[key] = pack.add(row.pack == "vector"
-          and { template = "cpu/pack_vector.c", name = "pack_vector_" .. row.format, params = { format = row.format } }
+          and { template = "cpu/pack_vector.c", name = "pack_vector_" .. row.format,
+                params = { format = row.format } }
           or { template = format.pack, name = "pack_" .. row.format, params = {} })
       end
       name = packers[key]
     end
-    packed[i] = { ("{ %d,"):format(row.offset), ("%d,"):format(row.tile_bytes), ("%d,"):format(row.tile_stride), name .. " }," }
+    packed[i] = { ("{ %d,"):format(row.offset), ("%d,"):format(row.tile_bytes),
+      ("%d,"):format(row.tile_stride), name .. " }," }
   end
   if not self.options.tables_only then self:put(pack.text()) end
   self:put("/* clang-format off */")
@@ -181,12 +195,15 @@ function File:kv(family)
     local layout_of = self.model.kv[dtype]
     local rows = {}
     for j, row in ipairs(layout_of.rows) do
-      rows[j] = ("{ .state = %s, .layer = %d, .n_readers = %d, .n_heads = %d, .d_key = %d, .d_value = %d,\n      .window = %d, .bytes_per_token = %d, .page_offset = %d }"):format(
+      rows[j] = ("{ .state = %s, .layer = %d, .n_readers = %d, .n_heads = %d, .d_key = %d,\n"
+        .. "      .d_value = %d, .window = %d, .bytes_per_token = %d, .page_offset = %d }"):format(
         text.string(row.state), row.layer, row.n_readers, row.n_heads, row.d_key, row.d_value,
         row.window, row.bytes_per_token, row.page_offset)
     end
-    local name = #rows > 0 and self:table("burin_layer_state", "kv_" .. dtype .. "_rows", rows) or "NULL"
-    layouts[i] = ("{ .dtype = %s, .page_tokens = 64, .page_bytes = %d, .bytes_per_token = %d,\n      .n_rows = %d, .rows = %s }"):format(
+    local name = "NULL"
+    if #rows > 0 then name = self:table("burin_layer_state", "kv_" .. dtype .. "_rows", rows) end
+    layouts[i] = ("{ .dtype = %s, .page_tokens = 64, .page_bytes = %d, .bytes_per_token = %d,\n"
+      .. "      .n_rows = %d, .rows = %s }"):format(
       dtype_enum[dtype], layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
   end
   return self:table("burin_kv_layout", self.known.kv and family.name .. "_kv" or "kv", layouts)
@@ -198,7 +215,9 @@ local function guard(name) return "BURIN_" .. name:upper():gsub("[^%w]", "_") ..
 
 function emit.header(model, families, options)
   local lines = {}
-  local function put(format, ...) lines[#lines + 1] = select("#", ...) > 0 and format:format(...) or format end
+  local function put(format, ...)
+    lines[#lines + 1] = select("#", ...) > 0 and format:format(...) or format
+  end
   put("/* %s.h -- Generated by gen from %s. Do not edit: edit that.", model.name, model.file)
   put(" * The model's sizes, and what its families offer its tables. */")
   put("#ifndef %s", guard(model.name))
@@ -258,7 +277,7 @@ function emit.source(model, families, options)
     local table_name = self:table("burin_program", family.name .. "_programs", programs)
     family_rows[i] = table.concat({
       ("{ .name = %s, .exact = %s, .cpu_feature = %s,"):format(text.string(family.cpu),
-        family.exact and "true" or "false", family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
+        tostring(family.exact), family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
       ("      .weights_bytes = %d, .packed = packed,"):format(model.layout.bytes),
       ("      .n_kv = %d, .kv = %s,"):format(#family.kv_dtypes, kv),
       ("      .n_programs = %d, .programs = %s }"):format(#programs, table_name),
@@ -266,9 +285,13 @@ function emit.source(model, families, options)
   end
   local families_name = self:table("burin_family", "families", family_rows)
   local dims = {}
-  for i, dim in ipairs(model.dims) do dims[i] = ("{ %s, %s }"):format(text.string(dim.name), dim:c()) end
+  for i, dim in ipairs(model.dims) do
+    dims[i] = ("{ %s, %s }"):format(text.string(dim.name), dim:c())
+  end
   self:table("burin_dim", "dims", dims)
-  local function dim(name) return model.dims_by_name[name] and model.dims_by_name[name]:c() or "0" end
+  local function dim(name)
+    return model.dims_by_name[name] and model.dims_by_name[name]:c() or "0"
+  end
   self:put("const struct burin_model burin_model = {")
   self:put("    .name = %s,", text.string(model.name))
   self:put("    .architecture = %s,", text.string(model.architecture))

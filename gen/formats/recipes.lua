@@ -18,7 +18,9 @@ end
 local function quantized(format)
   return function(weight)
     if #weight.shape == 1 then return "f32" end
-    if weight.shape[2]:value() % require("gen.formats." .. format).group ~= 0 then return "f16" end
+    if weight.shape[2]:value() % require("gen.formats." .. format).group ~= 0 then
+      return "f16"
+    end
     if weight.is_output then return "q8_0" end
     return format
   end
@@ -61,7 +63,8 @@ end
 function recipes.apply(model, name)
   local rule = recipes.rules[name]
   if not rule then
-    return nil, ("there is no recipe '%s'; there are: auto, %s"):format(name, table.concat(recipes.list, ", "))
+    return nil, ("there is no recipe '%s'; there are: auto, %s"):format(
+      name, table.concat(recipes.list, ", "))
   end
   mark_outputs(model)
   each_weight(model, function(weight, layer, set) set(rule(weight, layer)) end)

@@ -1,4 +1,5 @@
--- gen/ops/copy.lua -- y = x. passes/fuse.lua puts it in where a block's result must come to lie in its x.
+-- gen/ops/copy.lua -- y = x. passes/in_place.lua puts it in where a value must come to lie in
+-- another's place.
 
 local op = require "gen.op"
 

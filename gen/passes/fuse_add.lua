@@ -8,7 +8,9 @@ return function(program)
 
   local function match(list, base, product, at)
     local node = product.op
-    if not (node and node.def and node.def.name == "linear" and uses[product] == 1) then return end
+    if not (node and node.def and node.def.name == "linear" and uses[product] == 1) then
+      return
+    end
     if node.views or node.into or base == product then return end
     -- x's old value must not be read after the sum is made.
     for i = at + 1, #list.ops do

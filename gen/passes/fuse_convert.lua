@@ -7,15 +7,19 @@ local face = require("gen.node").face
 
 return function(program, context)
   local uses = graph.uses(program)
+  local function can_write(maker, list, format)
+    local kv_dtype = context.family.kv_dtypes[1]
+    return op.can_write(maker.def, face(maker, list, context, kv_dtype), format)
+  end
   for _, list in ipairs(graph.lists(program)) do
     for i = #list.ops, 1, -1 do
       local node = list.ops[i]
       if node.def and node.def.name == "convert" then
         local x = graph.input(node, "x")
         local maker = x.op
-        if maker and maker.def and uses[x] == 1 and not maker.into and not maker.views
+        local plain = maker and maker.def and not maker.into and not maker.views
           and not maker.def.in_place
-          and op.can_write(maker.def, face(maker, list, context, context.family.kv_dtypes[1]), node.out) then
+        if plain and uses[x] == 1 and can_write(maker, list, node.out) then
           maker.out, maker.result.dtype = node.out, node.out
           graph.replace(program, node.result, maker.result)
           table.remove(list.ops, i)

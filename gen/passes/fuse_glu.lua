@@ -20,13 +20,14 @@ return function(program)
   -- gate and up of an activation times something, or nil.
   local function match(list, activated, other)
     local act = activated.op
-    if not (act and act.def and activations[act.def.name] and uses[activated] == 1) then return end
+    if not (act and act.def and activations[act.def.name] and uses[activated] == 1) then
+      return
+    end
     local gate, up = linear_behind(graph.input(act, "x")), linear_behind(other)
     if not (gate and up) or graph.input(gate, "x") ~= graph.input(up, "x") then return end
     local w_gate, w_up = graph.input(gate, "weight"), graph.input(up, "weight")
-    local formats = list.formats
-    local same = formats and formats[w_gate] == formats[w_up] or not formats and w_gate.format == w_up.format
-    if same and w_gate.shape[1] == w_up.shape[1] then return act, gate, up end
+    local formats = list.formats or { [w_gate] = w_gate.format, [w_up] = w_up.format }
+    if formats[w_gate] == formats[w_up] and w_gate.shape[1] == w_up.shape[1] then return act, gate, up end
   end
 
   for _, list in ipairs(graph.lists(program)) do

@@ -21,7 +21,9 @@ local function takes_columns(program, tensor)
             strided = strided or name == input.name
           end
           if not strided then return false end
-          if node.def.in_place == input.name and not takes_columns(program, node.result) then return false end
+          if node.def.in_place == input.name and not takes_columns(program, node.result) then
+            return false
+          end
         end
       end
     end
@@ -41,7 +43,7 @@ return function(program)
       if node.def and node.def.name == "linear" then
         local x, weight = graph.input(node, "x"), graph.input(node, "weight")
         local rows = weight.shape[1]:value()
-        if rows % TILE_ROWS == 0 and not graph.input(node, "bias") and takes_columns(program, node.result) then
+        if rows % TILE_ROWS == 0 and takes_columns(program, node.result) then
           local key = x.id .. " " .. format_of(weight, list)
           if not by_key[key] then
             by_key[key] = {}

@@ -28,7 +28,8 @@ function passes.run(program, context, last)
       if name == last or name:sub(1, #last + 1) == last .. "_" then stop = i end
     end
     if not stop then
-      return nil, ("there is no pass '%s'; there are: trace, %s"):format(last, table.concat(passes.names, ", "))
+      return nil, ("there is no pass '%s'; there are: trace, %s"):format(
+        last, table.concat(passes.names, ", "))
     end
   end
   for i = 1, stop do

@@ -52,7 +52,8 @@ return function(program, context)
         if format ~= "f32" then
           converted[x] = converted[x] or {}
           if not converted[x][format] then
-            local convert = new_op(op.find "convert", { { name = "x", tensor = x } }, {}, x.shape, node)
+            local inputs = { { name = "x", tensor = x } }
+            local convert = new_op(op.find "convert", inputs, {}, x.shape, node)
             convert.out, convert.result.dtype = format, format
             ops[#ops + 1] = convert
             converted[x][format] = convert.result

@@ -14,7 +14,9 @@ local function base_name(model, node, last_of_line)
   local name = last_of_line and assigned(model, node)
   if not name and node.weights == nil then
     local weight = graph.input(node, "weight")
-    if weight and node.def.activation then name = weight.role:match "^w_(.+)$" or weight.role:match "^w(.+)$" or weight.role end
+    if weight and node.def.activation then
+      name = weight.role:match "^w_(.+)$" or weight.role:match "^w(.+)$" or weight.role
+    end
   end
   name = name or node.result.name or node.def.name
   return names.is_identifier(name) and name or node.def.name
@@ -75,7 +77,9 @@ return function(program, context)
   for _, item in ipairs(program.ops) do
     for _, section in ipairs(item.sections or {}) do
       local name = section.kind.name == "block" and "decoder_block" or section.kind.name
-      if not section.only_signature then name = name .. "_" .. section.signature:gsub("[^%w]+", "_") end
+      if not section.only_signature then
+        name = name .. "_" .. section.signature:gsub("[^%w]+", "_")
+      end
       local base, n = name, 1
       while functions[name] do
         n = n + 1

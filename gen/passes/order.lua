@@ -27,7 +27,9 @@ local function constraints(ops)
         list[#list + 1] = { what = graph.root(tensor), write = false }
       end
     end
-    if not node.def.state then list[#list + 1] = { what = graph.root(node.result), write = true } end
+    if not node.def.state then
+      list[#list + 1] = { what = graph.root(node.result), write = true }
+    end
     return list
   end
   local before, seen = {}, {}
@@ -37,7 +39,9 @@ local function constraints(ops)
     for _, earlier in ipairs(seen) do
       for _, a in ipairs(earlier.touched) do
         for _, b in ipairs(mine) do
-          if a.what == b.what and (a.write or b.write) then before[node][earlier.node] = true end
+          if a.what == b.what and (a.write or b.write) then
+            before[node][earlier.node] = true
+          end
         end
       end
     end

@@ -88,7 +88,9 @@ local function place_region(buffers)
   for _, buffer in ipairs(order) do
     local busy = {}
     for _, other in ipairs(placed) do
-      if buffer.first <= other.last and other.first <= buffer.last then busy[#busy + 1] = other end
+      if buffer.first <= other.last and other.first <= buffer.last then
+        busy[#busy + 1] = other
+      end
     end
     table.sort(busy, function(a, b) return a.at < b.at end)
     local best, best_gap, top = nil, math.huge, 0
@@ -135,7 +137,8 @@ return function(program, context)
         bytes = math.max(bytes, node.def.scratch(face, context.family) or 0)
       end
     end
-    program.scratch[node.phase] = math.max(program.scratch[node.phase] or 0, round_up(bytes, FIXED_UNIT))
+    local most = program.scratch[node.phase] or 0
+    program.scratch[node.phase] = math.max(most, round_up(bytes, FIXED_UNIT))
   end
 
   -- Row 0: what is carried. One extent, as any region.

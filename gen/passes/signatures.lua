@@ -4,7 +4,8 @@
 
 local graph = require "gen.graph"
 
--- "q4_1", where norms aside all formats are one; else every role's that differs: "q4_1 w_down q8_0".
+-- "q4_1", where norms aside all formats are one; else every role's that differs too:
+-- "q4_1 w_down q8_0".
 local function signature_text(formats)
   local count, most = {}, nil
   for _, row in ipairs(formats) do

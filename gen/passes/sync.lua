@@ -37,7 +37,9 @@ end
 
 -- Why `later` can't begin before all threads have done `earlier`, or nil.
 local function conflict(earlier, later)
-  if not (earlier.write or later.write) or not same_memory(earlier.what, later.what) then return end
+  if not (earlier.write or later.write) or not same_memory(earlier.what, later.what) then
+    return
+  end
   local same = earlier.what == later.what
   if same and earlier.rows and earlier.rows == later.rows then return end
   if same and earlier.write and not later.write then return earlier.name .. " complete" end

@@ -34,6 +34,7 @@ function tiles.kernel(node, family, template, n_weights)
   if act.name == "f32" then
     template = template:gsub("%.c$", "_f32.c")
     sums.name = "sums_f32_" .. k_name:lower()
+    sums.params.weight = nil -- one kernel for the floats of all formats
     params.widen = false
     if format.name ~= "f32" then
       params.widen = "widen_" .. format.name

@@ -44,10 +44,13 @@ end
 function File:argument(arg, op, inputs, access)
   local of_stride, extent = arg:match "^(.*)_stride$", arg:match "^n_(.*)$"
   local has_scratch = (self.program.scratch[op.phase] or 0) > 0
-  local scratch = structs.scratch_name(self.program, op.phase)
   if inputs[arg] then return inputs[arg].state and "pages" or pointer(inputs[arg], access) end
-  if arg == "scratch" then return has_scratch and access.buffers .. scratch or "NULL" end
-  if arg == "scratch_stride" then return has_scratch and scratch:upper() or "0" end
+  if arg == "scratch" then
+    return has_scratch and access.buffers .. structs.scratch_field(self.program, op.phase) or "NULL"
+  end
+  if arg == "scratch_stride" then
+    return has_scratch and structs.scratch_bytes(self.program, op.phase) or "0"
+  end
   if of_stride and inputs[of_stride] then return self:stride(inputs[of_stride]) end
   if arg == "rows" then return access.batch .. "n_" .. graph.extent(op.result) end
   if standard.shapes[arg] or arg == "max_pages" or size.extent_names[extent] then
@@ -124,14 +127,14 @@ function File:loop(item, kv_dtype)
   for i, section in ipairs(item.sections) do
     local indent = split and "            " or "        "
     if split then
-      self:put("        %s (%s_kind[layer] == %d) {", i == 1 and "if" or "} else if",
-        item.layers.role, section.index)
+      self:put("        %s (%s%s_kind[layer] == %d) {", i == 1 and "if" or "} else if",
+        self.program.prefix, item.layers.role, section.index)
     end
     self:put(text.assign(indent, ("const struct %s_weights block"):format(section.name),
       section.name .. "_weights(call->weights, layer)"))
     local args = { "t", "&block", "&s", "&b" }
     if structs.reads_pages(section.ops) then
-      args[5] = structs.pages(entry, self.model.kv[kv_dtype])
+      args[5] = structs.pages(self.program, entry, self.model.kv[kv_dtype])
     end
     self:put(text.call(indent, section.name .. self:suffix(kv_dtype), args, ";"))
   end
@@ -225,8 +228,8 @@ function File:program_text(program)
   self.context.dim_name = node.namer(self.model, widths)
   for _, entry in ipairs(entries) do
     self.entries[entry.group] = entry
-    structs.layer_tables(put, entry, layouts)
-    for _, section in ipairs(entry.sections) do structs.section(put, section, entry.group) end
+    structs.layer_tables(put, program, entry, layouts)
+    for _, section in ipairs(entry.sections) do structs.section(put, program, section, entry.group) end
   end
   structs.buffers(put, program)
   local dtypes = self.family.kv_dtypes

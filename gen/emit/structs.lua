@@ -16,8 +16,11 @@ local c_type = {
 
 local function count_name(extent) return "n_" .. extent end
 
-function structs.scratch_name(program, phase)
-  return program.phases[phase].name .. "_scratch"
+-- The field that points to a thread's scratch, and the constant that says its bytes.
+function structs.scratch_field(program, phase) return program.phases[phase].name .. "_scratch" end
+
+function structs.scratch_bytes(program, phase)
+  return (program.prefix .. program.phases[phase].name .. "_scratch"):upper()
 end
 
 local function has_scratch(program, phase) return (program.scratch[phase] or 0) > 0 end
@@ -50,7 +53,7 @@ local function first_begin(section)
   return base
 end
 
-function structs.section(put, section, group)
+function structs.section(put, program, section, group)
   put("/* The weights of one layer, in the order in which they are read. */")
   put("struct %s_weights {", section.name)
   for _, row in ipairs(section.weights) do put(structs.weight_field(row)) end
@@ -63,7 +66,7 @@ function structs.section(put, section, group)
   if base then
     put("    const uint8_t *begin = weights + %d + (size_t)layer * %d;", base, section.bytes)
   else
-    put("    const uint8_t *begin = weights + %s_begin[layer];", group.role)
+    put("    const uint8_t *begin = weights + %s%s_begin[layer];", program.prefix, group.role)
   end
   put("")
   put("    return (struct %s_weights){", section.name)
@@ -113,11 +116,12 @@ local function even_pages(entry, layout)
 end
 
 -- The C expression for this layer's part of page 0.
-function structs.pages(entry, layout)
+function structs.pages(program, entry, layout)
   if even_pages(entry, layout) then
-    return ("b.pages + (size_t)layer * LAYER_PAGE_%s"):format(layout.dtype:upper())
+    return ("b.pages + (size_t)layer * %sLAYER_PAGE_%s"):format(
+      program.prefix:upper(), layout.dtype:upper())
   end
-  return ("b.pages + %s_pages_%s[layer]"):format(entry.group.role, layout.dtype)
+  return ("b.pages + %s%s_pages_%s[layer]"):format(program.prefix, entry.group.role, layout.dtype)
 end
 
 local function layer_table(put, comment, c_name, entry, value)
@@ -137,8 +141,8 @@ local function layer_table(put, comment, c_name, entry, value)
   put("")
 end
 
-function structs.layer_tables(put, entry, layouts)
-  local role, even = entry.group.role, true
+function structs.layer_tables(put, program, entry, layouts)
+  local role, even = program.prefix .. entry.group.role, true
   for _, section in ipairs(entry.sections) do even = even and first_begin(section) ~= nil end
   if not even then
     layer_table(put, "Where each layer's weights begin.", "size_t " .. role .. "_begin", entry,
@@ -187,7 +191,7 @@ function structs.buffers(put, program)
   for i = 1, #program.phases do
     if has_scratch(program, i) then
       scratch = true
-      put("    uint8_t *%s; /* %d B, this thread's own */", structs.scratch_name(program, i),
+      put("    uint8_t *%s; /* %d B, this thread's own */", structs.scratch_field(program, i),
         program.scratch[i])
     end
   end
@@ -219,7 +223,7 @@ function structs.buffers(put, program)
     begin[i] = phase.name
     if has_scratch(program, i) then
       put("    uint8_t *%s = %s + %s * n_threads;", phase.name, phases,
-        structs.scratch_name(program, i):upper())
+        structs.scratch_bytes(program, i))
     else
       put("    uint8_t *%s = %s;", phase.name, phases)
     end
@@ -228,12 +232,12 @@ function structs.buffers(put, program)
   if not scratch then put("    (void)t;") end
   put("    return (struct %s_buffers){", name)
   for _, buffer in ipairs(program.buffers) do
-    put("        .%s = %s,", buffer.name, buffer_value(buffer, begin[buffer.phase]))
+    put(text.field("        ", buffer.name, buffer_value(buffer, begin[buffer.phase])))
   end
   for i = 1, #program.phases do
     if has_scratch(program, i) then
-      local scratch_name = structs.scratch_name(program, i)
-      put("        .%s = %s + (size_t)t->thread * %s,", scratch_name, phases, scratch_name:upper())
+      put(text.field("        ", structs.scratch_field(program, i),
+        phases .. " + (size_t)t->thread * " .. structs.scratch_bytes(program, i)))
     end
   end
   put("    };")
@@ -291,7 +295,7 @@ function structs.numbers(put, program, layouts)
   for _, buffer in ipairs(program.buffers) do
     local columns = buffer.tensor.shape[2]
     if columns and not columns.name and columns.text then
-      local name = "D_" .. buffer.name:upper()
+      local name = program.prefix:upper() .. "D_" .. buffer.name:upper()
       buffer.tensor.width_name = name
       widths[#widths + 1] = { name = name, value = columns:value() }
       lines[#lines + 1] = ("    %s = %s,"):format(name, columns.text)
@@ -300,14 +304,14 @@ function structs.numbers(put, program, layouts)
   for i = 1, #program.phases do
     if has_scratch(program, i) then
       lines[#lines + 1] = ("    %s = %d, /* bytes a thread */"):format(
-        structs.scratch_name(program, i):upper(), program.scratch[i])
+        structs.scratch_bytes(program, i), program.scratch[i])
     end
   end
   local entries = structs.groups(program)
   for _, layout in ipairs(layouts) do
     if entries[1] and #layout.rows > 0 and even_pages(entries[1], layout) then
-      lines[#lines + 1] = ("    LAYER_PAGE_%s = %d, /* bytes of one layer in a page */"):format(
-        layout.dtype:upper(), layout.rows[1].bytes_per_token * kv.PAGE_TOKENS)
+      lines[#lines + 1] = ("    %sLAYER_PAGE_%s = %d, /* bytes of one layer in a page */"):format(
+        program.prefix:upper(), layout.dtype:upper(), layout.rows[1].bytes_per_token * kv.PAGE_TOKENS)
     end
   end
   if #lines > 0 then

@@ -59,6 +59,13 @@ function text.assign(indent, left, right)
   return indent .. left .. " =\n" .. indent .. (" "):rep(8) .. right .. ";"
 end
 
+-- `.name = value,` of an initializer, broken likewise.
+function text.field(indent, name, value)
+  local line = indent .. "." .. name .. " = " .. value .. ","
+  if #line <= COLUMNS then return line end
+  return indent .. "." .. name .. " =\n" .. indent .. (" "):rep(8) .. value .. ","
+end
+
 -- Trailing comments of adjacent lines in one column.
 function text.align(s)
   return template.render("${body}\n", "emitted text", { body = (s:gsub("\n+$", "")) })

@@ -72,7 +72,9 @@ return function(program, context)
       node.result.name = unique(name, row.section)
     end
   end
-  -- A section's functions: decoder_block for `block`; formats where a kind has several.
+  -- A section's functions: decoder_block for `block`; formats where a kind has several. One
+  -- file holds all programs: all but `step` put their name before what they define.
+  program.prefix = program.name == "step" and "" or program.name .. "_"
   local functions = {}
   for _, item in ipairs(program.ops) do
     for _, section in ipairs(item.sections or {}) do
@@ -80,6 +82,7 @@ return function(program, context)
       if not section.only_signature then
         name = name .. "_" .. section.signature:gsub("[^%w]+", "_")
       end
+      name = program.prefix .. name
       local base, n = name, 1
       while functions[name] do
         n = n + 1

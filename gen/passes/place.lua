@@ -117,12 +117,10 @@ return function(program, context)
         phase, n_phases = i, n_phases + 1
       end
     end
-    buffer.phase = n_phases == 1 and phase or 0
+    -- A buffer in another extent than its phase's (the result of `rows`) is carried too.
+    local at_home = n_phases == 1 and buffer.extent == program.phases[phase].extent
+    buffer.phase = at_home and phase or 0
     buffer.slope = round_up(buffer.bytes_per_row, SLOPE_UNIT)
-    if buffer.phase > 0 and buffer.extent ~= program.phases[phase].extent then
-      error(("%s:%d: a phase in %s holds a buffer in %s: two extents"):format(
-        buffer.file, buffer.line, program.phases[phase].extent, tostring(buffer.extent)), 0)
-    end
     table.insert(regions[buffer.phase], buffer)
   end
 

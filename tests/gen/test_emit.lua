@@ -215,6 +215,22 @@ function model.encode_image(w)
 end
 return model
 ]],
+  two_programs = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+d.d_q = d.n_heads * d.d_head
+local block = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
+function block.forward(w, x, batch, kv)
+  return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 3, block } }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(w.layers(nn.embedding(batch.token_ids, w.e), batch), batch.output_rows), w.e)
+end
+function model.embed_text(w, batch)
+  return nn.rows(w.layers(nn.embedding(batch.token_ids, w.e) * 2, batch), batch.output_rows)
+end
+return model
+]],
   a_block_that_returns_something_else = describe.model [[
   local a = nn.attention(nn.linear(h, w.wq), kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv)))
   local int = nn.linear(a, w.wo)

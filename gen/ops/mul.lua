@@ -5,6 +5,7 @@ local op = require "gen.op"
 return op.define "mul" {
   inputs = { "x", "other" }, -- of one shape
   emit   = { cpu = "cpu/elementwise.c" },
+  may_overwrite = { "x", "other" },
   partition = "rows",
 
   shape = function(x, other)

@@ -56,9 +56,9 @@ return function(program)
           -- A sum or product may take the place of the residual stream.
           for _, free in ipairs(node.def.may_overwrite or {}) do
             local x = graph.input(node, free)
-            if not node.result.alias_of and list.x and graph.root(x) == graph.root(list.x)
-              and list.result == node.result and not read_after(program, list, i, x) then
-              node.result.alias_of, node.overwrites = x, free
+            local is_stream = list.x and graph.root(x) == graph.root(list.x)
+            if is_stream and not node.result.alias_of and not read_after(program, list, i, x) then
+              node.result.alias_of = x
             end
           end
         end

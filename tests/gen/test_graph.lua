@@ -149,3 +149,15 @@ spec("the stream from layer to layer lies in one place, whatever a block returns
   spec.equal(graph.root(item.result) == graph.root(item.x), true)
   spec.equal(section.ops[#section.ops].def.name, "copy")
 end)
+
+spec("a sum that ends a block takes the place of the stream, without a copy", function()
+  local model = describe.text(describe.model [[
+  local a = nn.attention(nn.linear(h, w.wq), kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv)))
+  x = x + nn.silu(nn.linear(a, w.wo))
+  return x + nn.silu(nn.linear(nn.silu(nn.linear(h, w.w_up)), w.w_down))]])
+  local program = describe.planned(model, { quant = "f32" })[1].programs[1]
+  local section = layers_of(program).sections[1]
+  local last = section.ops[#section.ops]
+  spec.equal(last.def.name, "add")
+  spec.equal(graph.root(last.result) == graph.root(section.x), true)
+end)

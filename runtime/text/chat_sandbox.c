@@ -55,12 +55,12 @@ static void *allocate(void *user, void *old, size_t old_bytes, size_t new_bytes)
     }
     if (old && new_bytes <= old_bytes)
         return old;
-    void *new = burin_heap_take(heap, new_bytes);
-    if (new &&old) {
-        memcpy(new, old, old_bytes);
+    void *moved = burin_heap_take(heap, new_bytes);
+    if (moved && old) {
+        memcpy(moved, old, old_bytes);
         burin_heap_give(heap, old);
     }
-    return new;
+    return moved;
 }
 
 /* ---- What a chunk sees -------------------------------------------------------------- */

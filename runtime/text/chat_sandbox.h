@@ -33,7 +33,8 @@ enum burin_status burin_sandbox_open(
 void burin_sandbox_close(struct burin_sandbox *sandbox);
 
 /* Call `body(lua)` with `user` as its light userdata argument. What it raises is the message:
- * BURIN_EFORMAT or what the body refused with, BURIN_ELIMIT where instructions, time or memory ran out. */
+ * BURIN_EFORMAT or what the body refused with, BURIN_ELIMIT where instructions, time or memory
+ * ran out. */
 enum burin_status burin_sandbox_run(
         struct burin_sandbox *sandbox,
         lua_CFunction body,

@@ -15,12 +15,10 @@ static int log2_above(size_t bytes)
 
 void *burin_heap_take(struct burin_heap *heap, size_t bytes)
 {
-    if (bytes > SIZE_MAX / 4 || bytes + HEAD > heap->limit - heap->used) {
-        heap->refused = true;
-        return NULL;
-    }
-    const int log2 = log2_above(bytes + HEAD);
+    const int log2 = bytes > SIZE_MAX / 4 ? 63 : log2_above(bytes + HEAD);
     const size_t size = (size_t)1 << log2;
+    if (size > heap->limit - heap->used)
+        return NULL;
 
     char *piece = heap->free[log2];
     if (piece) {
@@ -31,10 +29,8 @@ void *burin_heap_take(struct burin_heap *heap, size_t bytes)
             heap->at = burin_arena_take(heap->arena, region, 1, HEAD);
             heap->end = heap->at ? heap->at + region : NULL;
         }
-        if (!heap->at || size > (size_t)(heap->end - heap->at)) {
-            heap->refused = true;
+        if (!heap->at || size > (size_t)(heap->end - heap->at))
             return NULL;
-        }
         piece = heap->at;
         heap->at += size;
     }

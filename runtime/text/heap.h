@@ -9,7 +9,6 @@
 
 #include "runtime/base/arena.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct burin_heap {
@@ -18,8 +17,7 @@ struct burin_heap {
     struct burin_arena *arena; /* more regions come from here; NULL: there is only one */
     size_t region;             /* bytes of a region, at least */
     size_t limit;              /* bytes to hand out at once, at most */
-    size_t used;               /* bytes handed out */
-    bool refused;              /* the limit was met, or there was no more memory */
+    size_t used;               /* bytes handed out, as rounded: never above the limit */
     void *free[64];            /* by the logarithm of the size */
 };
 

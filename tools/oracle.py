@@ -5,7 +5,6 @@ One needs it to make golden data anew, never to build or test. It wants torch, t
 gguf and safetensors (tests/golden/README.md names the versions):
 
   python3 -m venv ref && ref/bin/pip install torch transformers gguf safetensors
-  ref/bin/python tools/oracle.py tiny                   random checkpoints and their logits
   ref/bin/python tools/oracle.py perplexity MODEL.gguf  512-token windows of two texts
   ref/bin/python tools/oracle.py greedy MODEL.gguf      10 continuations of 64 tokens
 
@@ -105,19 +104,30 @@ def unpair_rows(rows, n_heads):
             .swapaxes(1, 2).reshape(rows.shape))
 
 
-def load_gguf(path):
-    from gguf import GGUFReader, dequantize
-    reader = GGUFReader(path)
-    key = lambda name: reader.fields["llama." + name].contents()
-    n_heads, n_kv_heads = key("attention.head_count"), key("attention.head_count_kv")
+def gguf_key(reader, name):
+    return reader.fields["llama." + name].contents()
+
+
+def gguf_weights(reader):
+    """All tensors in f32, under Hugging Face's names and in its order."""
+    from gguf import dequantize
+    heads = {".attn_q.": gguf_key(reader, "attention.head_count"),
+             ".attn_k.": gguf_key(reader, "attention.head_count_kv")}
     weights = {}
     for tensor in reader.tensors:
         data = dequantize(tensor.data, tensor.tensor_type).astype(np.float32)
-        if ".attn_q." in tensor.name:
-            data = unpair_rows(data, n_heads)
-        if ".attn_k." in tensor.name:
-            data = unpair_rows(data, n_kv_heads)
+        for role, n_heads in heads.items():
+            if role in tensor.name:
+                data = unpair_rows(data, n_heads)
         weights[hugging_face_name(tensor.name)] = torch.from_numpy(np.ascontiguousarray(data))
+    return weights
+
+
+def load_gguf(path):
+    from gguf import GGUFReader
+    reader = GGUFReader(path)
+    key = lambda name: gguf_key(reader, name)
+    weights = gguf_weights(reader)
     tied = "lm_head.weight" not in weights
     if tied:
         weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
@@ -125,7 +135,8 @@ def load_gguf(path):
         vocab_size=weights["model.embed_tokens.weight"].shape[0],
         hidden_size=key("embedding_length"), intermediate_size=key("feed_forward_length"),
         num_hidden_layers=key("block_count"),
-        num_attention_heads=n_heads, num_key_value_heads=n_kv_heads,
+        num_attention_heads=key("attention.head_count"),
+        num_key_value_heads=key("attention.head_count_kv"),
         max_position_embeddings=key("context_length"),
         rms_norm_eps=float(np.float32(key("attention.layer_norm_rms_epsilon"))),
         rope_parameters={"rope_type": "default", "rope_theta": float(key("rope.freq_base"))},
@@ -140,53 +151,6 @@ def load_gguf(path):
 def log_probs(model, ids):
     logits = model(torch.tensor([ids]), use_cache=False).logits[0]
     return torch.log_softmax(logits.double(), dim=-1)
-
-
-# ---- Tiny random checkpoints --------------------------------------------------------------
-
-TINY_POSITIONS = 48
-TINY_PROMPTS = 3
-
-
-# The variants of models/llama_tiny.lua, said again: weights of other sizes would not bind.
-TINY = {
-    "small": dict(num_hidden_layers=2, hidden_size=40, intermediate_size=56, vocab_size=96,
-                  num_attention_heads=6, num_key_value_heads=3, head_dim=8),
-    "groups": dict(num_hidden_layers=3, hidden_size=64, intermediate_size=160, vocab_size=200,
-                   num_attention_heads=6, num_key_value_heads=2, head_dim=16),
-}
-
-
-def tiny(arguments):
-    from safetensors.torch import save_file
-    for seed, (variant, sizes) in enumerate(TINY.items()):
-        # The constructor wants hidden_size to be n_heads * head_dim; the model does not.
-        d_q = sizes["num_attention_heads"] * sizes["head_dim"]
-        config = LlamaConfig(
-            **{**sizes, "hidden_size": d_q}, max_position_embeddings=1024, rms_norm_eps=1e-5,
-            rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
-            tie_word_embeddings=False, attn_implementation="eager", torch_dtype=torch.float32)
-        config.hidden_size = sizes["hidden_size"]
-        torch.manual_seed(1000 + seed)
-        model = LlamaForCausalLM(config).to(torch.float32).eval()
-        with torch.no_grad():
-            for name, weight in model.named_parameters():
-                if weight.dim() == 1:  # a norm: around one, no two equal
-                    weight.copy_(1.0 + 0.2 * torch.randn(weight.shape))
-                else:  # keeps the scale of what goes through it
-                    weight.copy_(torch.randn(weight.shape) / math.sqrt(weight.shape[1]))
-        folder = GOLDEN / f"llama_tiny-{variant}"
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(model.state_dict(), folder / "model.safetensors", metadata={"format": "pt"})
-        prompts = torch.randint(
-            0, config.vocab_size, (TINY_PROMPTS, TINY_POSITIONS)).tolist()
-        with torch.no_grad():
-            logits = torch.cat([model(torch.tensor([p]), use_cache=False).logits[0]
-                                for p in prompts])
-        (folder / "logits.f32").write_bytes(logits.numpy().astype("<f4").tobytes())
-        (folder / "prompts.txt").write_text(
-            "".join(" ".join(map(str, p)) + "\n" for p in prompts))
-        print(f"{folder.relative_to(ROOT)}: logits of scale {logits.std():.3f}", file=sys.stderr)
 
 
 # ---- Perplexity ---------------------------------------------------------------------------
@@ -269,7 +233,6 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("tiny").set_defaults(run=tiny)
     for name, run in (("perplexity", perplexity), ("greedy", greedy)):
         command = commands.add_parser(name)
         command.add_argument("gguf")

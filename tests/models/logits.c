@@ -1,7 +1,7 @@
 /* tests/models/logits.c -- Writes the logits of given tokens, for comparing with others.
  *
- *   logits-NAME -m WEIGHTS [--exact] [--kv-cache-dtype f32|bf16] [--threads N]
- *               [--batch-size N] [--from N] [--argmax]  < ids > logits
+ *   logits-NAME -m WEIGHTS [--target FAMILY] [--exact] [--kv-cache-dtype f32|bf16]
+ *               [--threads N] [--batch-size N] [--from N] [--argmax]  < ids > logits
  *
  * Each input line is one sequence, its token ids between spaces. For each line in order, and
  * each position in it from --from on: n_vocab numbers as f32; with --argmax a line
@@ -45,11 +45,12 @@ static int parse_ids(char *line, int32_t ids[static MAX_IDS])
 
 int main(int argc, char **argv)
 {
-    enum { EXACT = 256, KV, FROM, ARGMAX };
+    enum { TARGET = 256, EXACT, KV, FROM, ARGMAX };
     static const struct option known[] = {
         { "model", required_argument, NULL, 'm' },
         { "threads", required_argument, NULL, 't' },
         { "batch-size", required_argument, NULL, 'b' },
+        { "target", required_argument, NULL, TARGET },
         { "exact", no_argument, NULL, EXACT },
         { "kv-cache-dtype", required_argument, NULL, KV },
         { "from", required_argument, NULL, FROM },
@@ -68,6 +69,9 @@ int main(int argc, char **argv)
             break;
         case 'b':
             options.n_batch = atoi(optarg);
+            break;
+        case TARGET:
+            options.target = optarg;
             break;
         case EXACT:
             options.exact = true;

@@ -12,14 +12,20 @@
 
 static inline const char *model_weights(void)
 {
+    static const char *const endings[] = { "safetensors", "gguf" };
     static char path[256];
-    if (strcmp(burin_model.architecture, "llama_tiny") == 0)
-        snprintf(
-                path, sizeof path, "tests/golden/llama_tiny-%s/model.safetensors",
-                burin_model.variant);
-    else
+    if (strcmp(burin_model.architecture, "llama_tiny") != 0) {
         snprintf(path, sizeof path, "build/weights/SmolLM2-135M-Instruct.Q4_1.gguf");
-    return access(path, R_OK) == 0 ? path : NULL;
+        return access(path, R_OK) == 0 ? path : NULL;
+    }
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(
+                path, sizeof path, "tests/golden/llama_tiny-%s-%s/model.%s",
+                burin_model.variant, burin_model.recipe, endings[i]);
+        if (access(path, R_OK) == 0)
+            return path;
+    }
+    return NULL;
 }
 
 #endif

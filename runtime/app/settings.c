@@ -1,6 +1,7 @@
 #include "runtime/app/settings.h"
 
 #include "runtime/base/units.h"
+#include "runtime/plan/plan.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -117,7 +118,7 @@ static const struct option options[] = {
     { "-o --output", NULL, "md|json", "table or JSON", BENCH, CHOICE, FIELD(output_form), 0,
       0, "md", "md|json" },
     { "-t --threads", NULL, "LIST", "numbers of threads, -1 for the physical cores", BENCH,
-      INTEGERS, FIELD(bench_threads), -1, 1024, "-1", NULL },
+      INTEGERS, FIELD(bench_threads), -1, BURIN_MAX_THREADS, "-1", NULL },
 
     { "--parse-special", NULL, NULL, "read <|...|> in the text as control tokens", TOKENIZE,
       FLAG, FIELD(parse_special), 0, 0, NULL, NULL },
@@ -125,16 +126,17 @@ static const struct option options[] = {
       FIELD(ids_only), 0, 0, NULL, NULL },
 
     { "-t --threads", NULL, "N", "threads, -1 for the physical cores", RUN | EVAL | PLAN,
-      INTEGER, FIELD(n_threads), -1, 1024, "-1", NULL },
+      INTEGER, FIELD(n_threads), -1, BURIN_MAX_THREADS, "-1", NULL },
     { "-c --ctx-size", "--ctx --max-model-len --context-length --max-context", "N",
       "tokens a sequence may reach, 0 for the model's own", RUN | EVAL | PLAN | BENCH,
       CONTEXT, FIELD(n_ctx), -1, INT_MAX, NULL, NULL },
     { "-np --parallel", "--max-num-seqs --max-running-requests --max-concurrent", "N",
-      "sequences at once", PLAN, INTEGER, FIELD(n_sequences), 1, 1 << 16, "1", NULL },
+      "sequences at once", PLAN, INTEGER, FIELD(n_sequences), 1, BURIN_MAX_PARALLEL, "1",
+      NULL },
     { "-b --batch-size",
       "-ub --ubatch-size --max-num-batched-tokens --prefill-chunk --prefill-chunk-size",
-      "N", "tokens a step computes at most", SIZED, INTEGER, FIELD(n_batch), 1, 1 << 20,
-      "2048", NULL },
+      "N", "tokens a step computes at most", SIZED, INTEGER, FIELD(n_batch), 1,
+      BURIN_MAX_BATCH, "2048", NULL },
     { "--kv-cache-dtype", "-ctk -ctv --kv-dtype --cache-type-k --cache-type-v", "TYPE",
       "of keys and values: bf16 or f32", SIZED, TEXT, FIELD(kv_dtype), 0, 0, NULL, NULL },
     { "--exact", NULL, NULL, "compute in f32 throughout", SIZED | INFO, FLAG, FIELD(exact),
@@ -146,7 +148,7 @@ static const struct option options[] = {
     { "--kv-bytes", "--kv-cache-memory-bytes", "SIZE", "bytes of the KV cache", PLAN,
       GIVEN_BYTES, FIELD(kv_bytes), 1, 0, NULL, NULL },
     { "--vram-limit", "--memory-limit", "SIZE", "memory that may be used: 8GiB", SIZED,
-      GIVEN_BYTES, FIELD(vram_limit), 0, 0, NULL, NULL },
+      GIVEN_BYTES, FIELD(vram_limit), 1, 0, NULL, NULL },
     { "--vram-reserve", "--memory-reserve", "SIZE", "memory to leave for others", PLAN,
       GIVEN_BYTES, FIELD(vram_reserve), 0, 0, NULL, NULL },
     { "--vram-fraction", "--gpu-memory-utilization --mem-fraction-static", "F",

@@ -1,6 +1,7 @@
 #include "runtime/device/cpu.h"
 
 #include "runtime/device/machine.h"
+#include "runtime/plan/plan.h"
 
 #include <errno.h>
 #include <limits.h>

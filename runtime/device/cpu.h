@@ -18,11 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    BURIN_CPU_PAGE = 4096,
-    BURIN_CPU_HUGE_PAGE = 2 * 1024 * 1024,
-    BURIN_MAX_THREADS = 1024
-};
+enum { BURIN_CPU_PAGE = 4096, BURIN_CPU_HUGE_PAGE = 2 * 1024 * 1024 };
 
 /* What every thread of the team calls, with the same argument. */
 typedef void burin_cpu_work(const struct burin_team *team, void *argument);
@@ -52,7 +48,8 @@ struct burin_cpu {
 void burin_cpu_open(struct burin_cpu *cpu);
 
 /* Start n_threads - 1 threads on stacks of `stack_bytes` each (a multiple of the page, which
- * includes a guard page), all taken for the owner "threads". */
+ * includes a guard page), all taken for the owner "threads". BURIN_EUSAGE unless n_threads is
+ * 1 ... BURIN_MAX_THREADS (plan.h). */
 enum burin_status burin_cpu_start(
         struct burin_cpu *cpu,
         struct burin_ledger *ledger,

@@ -48,7 +48,7 @@ enum burin_status burin_card_parse(
     enum burin_status status = burin_parse_bytes(text, length, &found.total_bytes, NULL);
     int end = 0;
     if (!status && text[length] == ',' &&
-        (sscanf(text + length, ",sm_%d%n", &found.sm, &end) != 1 ||
+        (sscanf(text + length, ",sm_%4d%n", &found.sm, &end) != 1 || found.sm <= 0 ||
          text[length + (size_t)end]))
         status = BURIN_EUSAGE;
     if (status || found.total_bytes <= 0 || strlen(text) >= sizeof found.name)
@@ -167,14 +167,20 @@ static void bind(struct burin_plan *plan, bool pool_given)
     plan->n[BURIN_OUTPUTS] = plan->n_outputs;
 }
 
+static bool pool_given(const struct burin_plan *plan, const struct burin_plan_request *r)
+{
+    return plan->kv && (r->kv_tokens || r->kv_bytes);
+}
+
 static enum burin_status resolve(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
-        bool *pool_given,
         struct burin_error *err)
 {
     const struct burin_model *model = request->model;
     *plan = (struct burin_plan){ .model = model, .card = request->card };
+    if (!plan->card.name[0])
+        snprintf(plan->card.name, sizeof plan->card.name, "the memory");
     plan->family = request->family ? request->family : &model->families[0];
     plan->n_threads = request->n_threads;
     plan->n_sequences = request->n_sequences ? request->n_sequences : 1;
@@ -185,13 +191,13 @@ static enum burin_status resolve(
     if (!status)
         status = check_tables(plan, err);
     if (!status)
-        status = check_range("--threads", plan->n_threads, 1, 1024, err);
+        status = check_range("--threads", plan->n_threads, 1, BURIN_MAX_THREADS, err);
     if (!status)
-        status = check_range("--parallel", plan->n_sequences, 1, 1 << 16, err);
+        status = check_range("--parallel", plan->n_sequences, 1, BURIN_MAX_PARALLEL, err);
     if (!status)
-        status = check_range("--batch-size", plan->n_batch, 1, 1 << 20, err);
+        status = check_range("--batch-size", plan->n_batch, 1, BURIN_MAX_BATCH, err);
     if (!status)
-        status = check_range("outputs", plan->n_outputs, 1, 1 << 20, err);
+        status = check_range("outputs", plan->n_outputs, 1, BURIN_MAX_BATCH, err);
     if (!status)
         status = check_range("--ctx-size", request->n_ctx, -1, INT_MAX, err);
     if (!status)
@@ -218,8 +224,7 @@ static enum burin_status resolve(
     if (request->n_ctx == 0 && plan->n_ctx > BURIN_DEFAULT_CONTEXT)
         plan->n_ctx = BURIN_DEFAULT_CONTEXT;
 
-    *pool_given = plan->kv && (request->kv_tokens || request->kv_bytes);
-    if (*pool_given) {
+    if (pool_given(plan, request)) {
         const int64_t pages = request->kv_tokens
                                       ? pages_of(plan, request->kv_tokens)
                                       : request->kv_bytes / (int64_t)plan->kv->page_bytes;
@@ -239,7 +244,7 @@ static enum burin_status resolve(
         if (tokens < plan->n_ctx)
             plan->n_ctx = (int)tokens;
     }
-    bind(plan, *pool_given);
+    bind(plan, pool_given(plan, request));
     return BURIN_OK;
 }
 
@@ -368,49 +373,74 @@ static enum burin_status find_limit(
     return BURIN_OK;
 }
 
+/* A plan without what else would fit. */
+static enum burin_status sketch(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    enum burin_status status = resolve(plan, request, err);
+    if (!status)
+        status = find_limit(plan, request, err);
+    if (!status)
+        account(plan, request);
+    return status;
+}
+
 /* ---- What else would fit --------------------------------------------------------- */
 
-/* One number of a plan that the user may lower. */
-struct knob {
-    const char *option;
-    size_t field; /* offset in struct burin_plan, an int */
-    int step;     /* values are multiples of it */
-    int least;    /* below this the engine is of no use */
+/* What the user may turn down. */
+enum knob { CONTEXT, BATCH, PARALLEL, POOL, N_KNOBS };
+
+static const char *const knob_options[N_KNOBS] = {
+    [CONTEXT] = "--ctx-size",
+    [BATCH] = "--batch-size",
+    [PARALLEL] = "--parallel",
+    [POOL] = "--kv-tokens",
 };
 
-static int *field_of(struct burin_plan *plan, size_t field)
-{
-    return (int *)(void *)((char *)plan + field);
-}
-
+/* Asked for by itself, all else as it was: what was left to its default follows. */
 static bool fits_with(
-        const struct burin_plan *plan,
-        const struct burin_plan_request *request,
-        bool pool_given,
-        size_t field,
-        int value)
+        const struct burin_plan_request *request, enum knob knob, int64_t value)
 {
-    struct burin_plan other = *plan;
-    *field_of(&other, field) = value;
-    bind(&other, pool_given);
-    account(&other, request);
-    return other.fits;
+    struct burin_plan_request other = *request;
+    struct burin_plan plan;
+    switch (knob) {
+    case CONTEXT:
+        other.n_ctx = (int)value;
+        break;
+    case BATCH:
+        other.n_batch = (int)value;
+        break;
+    case PARALLEL:
+        other.n_sequences = (int)value;
+        break;
+    case POOL:
+        other.kv_tokens = value;
+        other.kv_bytes = 0;
+        break;
+    case N_KNOBS:
+        return false;
+    }
+    return !sketch(&plan, &other, NULL) && plan.fits;
 }
 
-/* The largest multiple of `step` up to `most` that fits, 0 for none. Totals grow with each
- * of the numbers, so halving the interval finds it. */
-static int largest_that_fits(
-        const struct burin_plan *plan,
+/* The largest multiple of `step` from `least` to `most` that fits, 0 for none. Totals grow with
+ * each of the numbers, so halving the interval finds it. */
+static int64_t largest_that_fits(
         const struct burin_plan_request *request,
-        bool pool_given,
-        size_t field,
-        int step,
-        int most)
+        enum knob knob,
+        int64_t step,
+        int64_t least,
+        int64_t most)
 {
-    int fits = 0, too_large = most / step + 1;
+    int64_t fits = (least + step - 1) / step;
+    int64_t too_large = most / step + 1;
+    if (fits >= too_large || !fits_with(request, knob, fits * step))
+        return 0;
     while (too_large - fits > 1) {
-        const int middle = fits + (too_large - fits) / 2;
-        if (fits_with(plan, request, pool_given, field, middle * step))
+        const int64_t middle = fits + (too_large - fits) / 2;
+        if (fits_with(request, knob, middle * step))
             fits = middle;
         else
             too_large = middle;
@@ -418,66 +448,74 @@ static int largest_that_fits(
     return fits * step;
 }
 
-/* The smallest single change: the default KV dtype where another was asked for; else, of all
- * options that mend it alone, the one that keeps most of its value. */
-static void advise(
-        struct burin_plan *plan, const struct burin_plan_request *request, bool pool_given)
+static bool advise_default_kv(
+        struct burin_plan *plan, const struct burin_plan_request *request)
 {
-    const struct knob knobs[] = {
-        { "--ctx-size", offsetof(struct burin_plan, n_ctx), page_tokens(plan), 256 },
-        { "--batch-size", offsetof(struct burin_plan, n_batch), 32, 32 },
-        { "--parallel", offsetof(struct burin_plan, n_sequences), 1, 1 },
-        { "--kv-tokens", offsetof(struct burin_plan, n_pages), 1,
-          pages_of(plan, plan->n_ctx) },
+    struct burin_plan_request other = *request;
+    struct burin_plan with_default;
+    other.kv_dtype_given = false;
+    if (plan->kv_index == 0 || sketch(&with_default, &other, NULL) || !with_default.fits)
+        return false;
+    snprintf(
+            plan->advice, sizeof plan->advice,
+            "Smallest change: --kv-cache-dtype %s in place of %s.",
+            burin_dtype_name(with_default.kv->dtype), burin_dtype_name(plan->kv->dtype));
+    return true;
+}
+
+/* Of the options that mend it alone, the one that keeps most of its value. Below `least` the
+ * engine is of no use. */
+static bool advise_option(struct burin_plan *plan, const struct burin_plan_request *request)
+{
+    const struct {
+        int64_t now, step, least;
+    } knobs[N_KNOBS] = {
+        [CONTEXT] = { plan->n_ctx, page_tokens(plan), 256 },
+        [BATCH] = { plan->n_batch, 32, plan->n_sequences },
+        [PARALLEL] = { plan->n_sequences, 1, 1 },
+        [POOL] = { plan->kv_tokens, page_tokens(plan), plan->n_ctx },
     };
-    const int n_knobs = pool_given ? 4 : 3;
     double best = 0;
-    if (plan->kv_index != 0) {
-        struct burin_plan other = *plan;
-        other.kv = &plan->family->kv[0];
-        bind(&other, pool_given);
-        account(&other, request);
-        if (other.fits) {
-            snprintf(
-                    plan->advice, sizeof plan->advice,
-                    "Smallest change: --kv-cache-dtype %s in place of %s.",
-                    burin_dtype_name(other.kv->dtype), burin_dtype_name(plan->kv->dtype));
-            return;
-        }
-    }
-    for (int i = 0; i < n_knobs; i++) {
-        const struct knob *knob = &knobs[i];
-        const int now = *field_of(plan, knob->field);
-        const int value = largest_that_fits(
-                plan, request, pool_given, knob->field, knob->step, now - 1);
-        const double kept = (double)value / now;
-        if (value < knob->least || kept <= best)
+    for (enum knob i = 0; i < N_KNOBS; i++) {
+        if (i == POOL && !pool_given(plan, request))
+            continue;
+        const int64_t now = knobs[i].now;
+        const int64_t value =
+                largest_that_fits(request, i, knobs[i].step, knobs[i].least, now - 1);
+        const double kept = now ? (double)value / (double)now : 0;
+        if (kept <= best)
             continue;
         best = kept;
-        const int unit =
-                knob->field == offsetof(struct burin_plan, n_pages) ? page_tokens(plan) : 1;
         snprintf(
                 plan->advice, sizeof plan->advice,
-                "Smallest change: %s %lld in place of %lld.", knob->option,
-                (long long)value * unit, (long long)now * unit);
+                "Smallest change: %s %lld in place of %lld.", knob_options[i],
+                (long long)value, (long long)now);
     }
+    return best > 0;
+}
 
-    if (best > 0)
-        return;
+/* No option by itself: what all of them at their smallest leave for the weights. */
+static enum burin_status advise_all(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    struct burin_plan_request smallest = *request;
+    struct burin_plan least;
+    smallest.n_ctx = page_tokens(plan) < plan->n_ctx ? page_tokens(plan) : plan->n_ctx;
+    smallest.n_batch = 32;
+    smallest.n_sequences = 1;
+    smallest.n_outputs = 1;
+    smallest.kv_tokens = 0;
+    smallest.kv_bytes = 0;
+    const enum burin_status status = sketch(&least, &smallest, err);
+    if (status)
+        return status;
 
-    /* The rest at its smallest; what is left of the limit is for weights. */
-    struct burin_plan least = *plan;
-    least.n_ctx = page_tokens(plan) < plan->n_ctx ? page_tokens(plan) : plan->n_ctx;
-    least.n_batch = 32;
-    least.n_sequences = 1;
-    least.n_outputs = 1;
-    bind(&least, false);
-    account(&least, request);
     const int64_t weights = (int64_t)plan->family->weights_bytes;
     const int64_t room = plan->limit_bytes - (least.total_bytes - weights);
-    const double bits = plan->model->n_elements
-                                ? 8.0 * (double)room / (double)plan->model->n_elements
-                                : 0;
+    const double elements = (double)plan->model->n_elements;
+    const double bits = elements > 0 ? 8.0 * (double)room / elements : 0;
     if (least.fits)
         snprintf(
                 plan->advice, sizeof plan->advice,
@@ -488,15 +526,15 @@ static void advise(
         snprintf(
                 plan->advice, sizeof plan->advice,
                 "No option mends it. Smallest change: a recipe of at most %.1f bits an "
-                "element "
-                "(gen --quant), the weights have %.1f; or a smaller variant.",
-                bits, 8.0 * (double)weights / (double)plan->model->n_elements);
+                "element (gen --quant), the weights have %.1f; or a smaller variant.",
+                bits, 8.0 * (double)weights / elements);
     else
         snprintf(
                 plan->advice, sizeof plan->advice,
                 "No option mends it: the least this model runs in is %s. A smaller variant "
                 "(gen list) may fit.",
                 burin_human_bytes(least.total_bytes).text);
+    return BURIN_OK;
 }
 
 enum burin_status burin_plan_make(
@@ -504,27 +542,21 @@ enum burin_status burin_plan_make(
         const struct burin_plan_request *request,
         struct burin_error *err)
 {
-    bool pool_given = false;
-    enum burin_status status = resolve(plan, request, &pool_given, err);
-    if (!status)
-        status = find_limit(plan, request, err);
+    enum burin_status status = sketch(plan, request, err);
     if (status)
         return status;
-    account(plan, request);
 
-    const size_t n_ctx = offsetof(struct burin_plan, n_ctx);
-    if (fits_with(plan, request, pool_given, n_ctx, plan->model->n_ctx))
-        plan->longest_context = plan->model->n_ctx; /* perhaps no whole number of pages */
-    else
-        plan->longest_context = largest_that_fits(
-                plan, request, pool_given, offsetof(struct burin_plan, n_ctx),
-                page_tokens(plan), plan->model->n_ctx);
-    plan->most_sequences = largest_that_fits(
-            plan, request, pool_given, offsetof(struct burin_plan, n_sequences), 1,
-            plan->n_batch < 1024 ? plan->n_batch : 1024);
-    if (!plan->fits)
-        advise(plan, request, pool_given);
-    return BURIN_OK;
+    const int64_t page = page_tokens(plan);
+    const int n_ctx = plan->model->n_ctx; /* perhaps no whole number of pages */
+    const int n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
+    plan->longest_context =
+            fits_with(request, CONTEXT, n_ctx)
+                    ? n_ctx
+                    : (int)largest_that_fits(request, CONTEXT, page, page, n_ctx);
+    plan->most_sequences = (int)largest_that_fits(request, PARALLEL, 1, 1, n_batch);
+    if (!plan->fits && !advise_default_kv(plan, request) && !advise_option(plan, request))
+        status = advise_all(plan, request, err);
+    return status;
 }
 
 enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_error *err)
@@ -537,8 +569,7 @@ enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_e
             "%s needs %s and may use %s of %s: short by %s (%lld bytes).\n"
             "The largest part is %s, %s. %s",
             plan->model->name, burin_human_bytes(plan->total_bytes).text,
-            burin_human_bytes(plan->limit_bytes).text,
-            plan->card.name[0] ? plan->card.name : "the memory",
+            burin_human_bytes(plan->limit_bytes).text, plan->card.name,
             burin_human_bytes(plan->short_by_bytes).text, (long long)plan->short_by_bytes,
             largest->name, burin_human_bytes(largest->bytes).text, plan->advice);
 }

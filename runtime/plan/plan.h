@@ -22,13 +22,18 @@ enum {
     BURIN_DEFAULT_CONTEXT = 8192, /* or the model's, where that is smaller */
     BURIN_DEFAULT_BATCH = 2048,
 
+    /* What may be asked for at most, whatever the memory. */
+    BURIN_MAX_THREADS = 1024,
+    BURIN_MAX_PARALLEL = 1 << 16,
+    BURIN_MAX_BATCH = 1 << 20,
+
     /* The stack of a worker thread. Thread 0 is the caller's own. A sanitizer refuses less. */
     BURIN_THREAD_BYTES = 1024 * 1024,
 };
 
 /* Which memory the plan is for. On the CPU it is this machine's. */
 struct burin_card {
-    char name[32];
+    char name[32];           /* "" is "the memory" */
     int64_t total_bytes;     /* 0: unknown, everything fits */
     int64_t available_bytes; /* free at this moment; total_bytes where nobody has looked */
     int sm;                  /* compute capability, 0 for a CPU */
@@ -109,9 +114,12 @@ struct burin_plan {
     int64_t limit_bytes; /* INT64_MAX: none */
     bool fits;
     int64_t short_by_bytes;
-    int largest;         /* index of the largest owner */
-    int longest_context; /* for n_sequences of them, all else the same; 0: not one page */
-    int most_sequences;  /* with this n_ctx, all else the same */
+    int largest; /* index of the largest owner */
+
+    /* What would fit if it were asked for, all else as in the request: what the request leaves
+     * to its default follows. */
+    int longest_context;            /* for n_sequences of them; 0: not one page */
+    int most_sequences;             /* with this request's n_ctx; 0: not one */
     char advice[BURIN_ADVICE_TEXT]; /* the one change that mends it, "" where it fits */
 };
 

@@ -4,18 +4,11 @@
 #include "runtime/base/units.h"
 #include "runtime/plan/size.h"
 
-#include <string.h>
-
 static const char *const kinds[] = {
     [BURIN_DERIVED] = "derived",
     [BURIN_ASSUMED] = "assumed",
     [BURIN_MEASURED] = "measured",
 };
-
-static const char *card_name(const struct burin_plan *plan)
-{
-    return plan->card.name[0] ? plan->card.name : "the memory";
-}
 
 /* "8,192", and "8,192 of 131,072" where the model could do more. */
 static void out_of(FILE *out, const char *label, int64_t n, int64_t most, const char *unit)
@@ -87,7 +80,7 @@ static void write_verdict(const struct burin_plan *plan, FILE *out)
         fprintf(out, "\nNo limit is known, so nothing is refused.\n");
         return;
     }
-    fprintf(out, "\n  %s: %s in all, %s free, %s of it may be used\n", card_name(plan),
+    fprintf(out, "\n  %s: %s in all, %s free, %s of it may be used\n", plan->card.name,
             burin_human_bytes(plan->card.total_bytes).text,
             burin_human_bytes(plan->card.available_bytes).text,
             burin_human_bytes(plan->limit_bytes).text);
@@ -175,7 +168,7 @@ void burin_plan_json(const struct burin_plan *plan, FILE *out)
     burin_json_text(&json, "family", plan->family->name, SIZE_MAX);
     burin_json_bool(&json, "exact", plan->family->exact);
     burin_json_open(&json, "card", '{');
-    burin_json_text(&json, "name", card_name(plan), SIZE_MAX);
+    burin_json_text(&json, "name", plan->card.name, SIZE_MAX);
     burin_json_integer(&json, "total_bytes", plan->card.total_bytes);
     burin_json_integer(&json, "available_bytes", plan->card.available_bytes);
     if (plan->card.sm)

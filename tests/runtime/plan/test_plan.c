@@ -225,6 +225,44 @@ SPEC(the_longest_context_fits_and_a_page_more_does_not)
     assert_in_range(plan.longest_context, 8192, 16383);
 }
 
+/* Each sequence more is a row of logits more in a step: 4096 bytes of arena here. */
+SPEC(as_many_sequences_as_the_plan_names_fit_when_asked_for_and_one_more_does_not)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.n_ctx = 100;
+    const int64_t one = plan_of(&request).total_bytes;
+    for (int64_t limit = one; limit < one + 20 * MIB; limit += 1234567) {
+        request.limit_bytes = limit;
+        const int most = plan_of(&request).most_sequences;
+
+        struct burin_plan_request other = request;
+        other.n_sequences = most;
+        assert_true(plan_of(&other).fits);
+        other.n_sequences = most + 1;
+        assert_false(plan_of(&other).fits);
+    }
+}
+
+/* A small context makes a small step: a longer one brings the whole batch back. */
+SPEC(the_longest_context_counts_the_step_that_comes_with_it)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.n_ctx = 64;
+    for (int64_t limit = plan_of(&request).total_bytes; limit < 12 * MIB; limit += 54321) {
+        request.limit_bytes = limit;
+        struct burin_plan_request other = request;
+        other.n_ctx = plan_of(&request).longest_context;
+        assert_true(plan_of(&other).fits);
+    }
+}
+
+SPEC(the_pool_bounds_the_longest_context)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.kv_tokens = 1000;
+    assert_int_equal(plan_of(&request).longest_context, 1024);
+}
+
 SPEC(kv_tokens_set_the_pool_and_a_context_that_it_cannot_hold_is_refused)
 {
     struct burin_plan_request request = request_on(64 * MIB);
@@ -339,7 +377,7 @@ SPEC(a_card_is_a_size_and_perhaps_a_compute_capability)
 
     static const char *const wrong[] = { "",         "GiB",          "8GiB,",
                                          "8GiB,sm_", "8GiB,sm_120x", "-1GiB",
-                                         "0",        "8 bananas" };
+                                         "0",        "8 bananas",    "8GiB,sm_-1" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(burin_card_parse(&card, wrong[i], NULL), BURIN_EUSAGE);
 }

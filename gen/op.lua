@@ -15,7 +15,9 @@
 --     in_place = "x",                    the result is this input, changed: no buffer of its own
 --     may_overwrite = { "x" },           inputs whose place the result may take
 --     strided = { "x" },                 inputs that may be columns of a wider buffer
+--     gathers = { "x" },                 with partition "rows": inputs of which any row is read
 --     scratch = function(node, family)   bytes of scratch a thread
+--     shares_scratch = true,             threads read each other's, up to its end
 --     kernel = function(node, family)    { template, name, params, args }
 --   }
 --
@@ -69,7 +71,7 @@ local known = {
   reference = "function", emit = "table", out = "table", partition = "string",
   in_place = "string", strided = "table", scratch = "function", kernel = "function",
   activation = "string", result_dtype = "string", state = "string", writes = "function",
-  may_overwrite = "table",
+  may_overwrite = "table", gathers = "table", shares_scratch = "boolean",
 }
 
 function op.define(name)

@@ -71,7 +71,9 @@ return op.define "attention" {
     return { min = q.bytes + kv.bytes_per_token + y.bytes, max = q.bytes + kv.bytes + y.bytes }
   end,
 
-  -- Partials of the pieces at both ends of a thread's share, and a tile's queries.
+  -- Partials of the pieces at both ends of a thread's share, and a tile's queries. Who merges a
+  -- tile reads what others have of it.
+  shares_scratch = true,
   scratch = function(node)
     local s = shape_of(node)
     return 4 * (SLOTS * s.slot + (s.rows * s.d + 15) // 16 * 16)

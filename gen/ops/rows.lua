@@ -7,6 +7,7 @@ return op.define "rows" {
   inputs = { "x", "index" }, -- x (rows, d), index (outputs)
   emit   = { cpu = "cpu/rows.c" },
   partition = "rows",
+  gathers = { "x" },
 
   shape = function(x, index)
     op.check(#x == 2, "x must be (rows, d), got %s", op.shape_text(x))

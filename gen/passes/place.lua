@@ -6,7 +6,8 @@
 -- A slope is rounded up to 64 bytes and a fixed part to 256: every offset stays aligned. Within
 -- a phase, live ranges are placed largest first, each in the smallest gap that holds it.
 -- What one phase makes and a later one reads is carried, in a region before all phases'.
--- Leaves program.buffers (with offset and bytes), program.scratch and program.costs.
+-- Leaves program.buffers (with offset and bytes), program.scratch, program.costs, and each
+-- operation's scratch_bytes.
 
 local graph = require "gen.graph"
 local size = require "gen.size"
@@ -75,8 +76,8 @@ local function live_ranges(program)
   return buffers, flat
 end
 
--- Offsets for buffers of one region; the region's bytes a unit. `overlap` says whether two are
--- alive together.
+-- Offsets for buffers of one region, so that those alive together lie apart; the region's bytes a
+-- unit of its extent.
 local function place_region(buffers)
   local order = { table.unpack(buffers) }
   table.sort(order, function(a, b)
@@ -135,6 +136,7 @@ return function(program, context)
         bytes = math.max(bytes, node.def.scratch(face, context.family) or 0)
       end
     end
+    node.scratch_bytes = bytes
     local most = program.scratch[node.phase] or 0
     program.scratch[node.phase] = math.max(most, round_up(bytes, FIXED_UNIT))
   end

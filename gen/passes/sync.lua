@@ -1,29 +1,38 @@
 -- gen/passes/sync.lua -- A barrier stands behind an operation where the next one reads, on
 -- another thread, what was written since the last barrier, or writes where that lies. Two
 -- operations that both share out the rows of one extent need none between them: a thread
--- reads the rows that it wrote. op.barrier is the reason, as a comment.
+-- reads the rows that it wrote, unless it gathers. Scratch is a thread's own, but where an
+-- operation lets others read it, theirs must be done with it. op.barrier is the reason, as a
+-- comment.
 
 local graph = require "gen.graph"
 
-local function accesses(node)
+-- Places that an operation reads or writes: { what, write, name, rows }. `what` is a buffer, a
+-- phase's scratch or "kv"; `rows` is the extent whose rows are shared out among the threads.
+local function accesses(node, scratch_of)
   local list = {}
-  local function add(tensor, write)
+  local rows = node.def.partition == "rows" and graph.extent(node.result) or nil
+  local function add(what, write, name, shared_rows)
+    list[#list + 1] = { what = what, write = write, name = name, rows = shared_rows }
+  end
+  local function add_tensor(tensor, write, shared_rows)
     if tensor.weight or tensor.input then return end
+    local root = not tensor.state and graph.root(tensor)
     if tensor.state then
-      list[#list + 1] = { what = "kv", write = write, name = "the KV cache" }
+      add("kv", write, "the KV cache", shared_rows)
     else
-      local root = graph.root(tensor)
-      list[#list + 1] = { what = root.buffer, write = write, name = tensor.name or root.name }
+      add(root.buffer, write, tensor.name or root.name, shared_rows)
     end
   end
+  local gathered = {}
+  for _, name in ipairs(node.def.gathers or {}) do gathered[name] = true end
   for _, input in ipairs(node.inputs) do
-    local writes = input.tensor.state and node.def.state
-    add(input.tensor, writes or false)
+    local writes = input.tensor.state and node.def.state or false
+    add_tensor(input.tensor, writes, not gathered[input.name] and rows or nil)
   end
-  if not node.def.state then add(node.result, true) end
-  for _, access in ipairs(list) do
-    access.rows = node.def.partition == "rows" and graph.extent(node.result) or nil
-    access.op = node
+  if not node.def.state then add_tensor(node.result, true, rows) end
+  if node.scratch_bytes > 0 then
+    add(scratch_of(node.phase), true, "scratch", not node.def.shares_scratch and "a thread" or nil)
   end
   return list
 end
@@ -32,6 +41,7 @@ local function same_memory(a, b)
   if a == b then return true end
   if a == "kv" or b == "kv" then return false end
   if a.phase ~= b.phase then return a.phase ~= 0 and b.phase ~= 0 end
+  if a.is_scratch or b.is_scratch then return false end
   return a.at < b.at + b.slope and b.at < a.at + a.slope
 end
 
@@ -41,27 +51,31 @@ local function conflict(earlier, later)
     return
   end
   local same = earlier.what == later.what
+  if same and earlier.what.is_scratch then
+    return not earlier.rows and "scratch was read by other threads" or nil
+  end
   if same and earlier.rows and earlier.rows == later.rows then return end
   if same and earlier.write and not later.write then return earlier.name .. " complete" end
   if same then return earlier.name .. " was read, and is changed now" end
-  return ("%s lies where %s did"):format(later.what.name, earlier.what.name)
+  return ("%s lies where %s did"):format(later.name, earlier.name)
 end
 
--- Barriers within one list; `pending` are accesses since the last one. Returns what is pending.
-local function walk(ops, pending, leave)
+-- Barriers within one list; `pending` are accesses since the last one. `leave` is why there is
+-- one behind the last operation too.
+local function walk(ops, pending, scratch_of, leave)
   for i, node in ipairs(ops) do
     if node.layers then
-      if i > 1 and #pending > 0 and not ops[i - 1].layers then 
+      if i > 1 and #pending > 0 and not ops[i - 1].layers then
         ops[i - 1].barrier = (graph.root(node.x).name or "x") .. " complete"
       end
       pending = {}
       for _, section in ipairs(node.sections) do
-        walk(section.ops, {})
+        walk(section.ops, {}, scratch_of)
         local last = section.ops[#section.ops]
         last.barrier = last.barrier or ((section.result.name or "x") .. " complete")
       end
     else
-      local mine = accesses(node)
+      local mine = accesses(node, scratch_of)
       local reason
       for _, earlier in ipairs(pending) do
         for _, later in ipairs(mine) do reason = reason or conflict(earlier, later) end
@@ -74,7 +88,6 @@ local function walk(ops, pending, leave)
     end
   end
   if leave and #ops > 0 and not ops[#ops].layers then ops[#ops].barrier = leave end
-  return pending
 end
 
 return function(program)
@@ -83,6 +96,11 @@ return function(program)
       section.result.name = graph.root(section.result).name
     end
   end
-  walk(program.ops, {}, "all threads are done when the first returns")
+  local scratch = {}
+  local function scratch_of(phase)
+    scratch[phase] = scratch[phase] or { is_scratch = true, phase = phase }
+    return scratch[phase]
+  end
+  walk(program.ops, {}, scratch_of, "all threads are done when the first returns")
   return program
 end

@@ -1,7 +1,7 @@
 #include "runtime/app/app.h"
 #include "runtime/base/json.h"
 #include "runtime/base/progress.h"
-#include "runtime/text/unicode.h"
+#include "runtime/base/utf8.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,7 @@
 #include "runtime/base/json.h"
 
+#include "runtime/base/utf8.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -9,45 +11,14 @@ void burin_json_begin(struct burin_json *json, FILE *out)
     *json = (struct burin_json){ .out = out };
 }
 
-/* Bytes of the UTF-8 code point at text, 0 where there is none. */
-static size_t code_point_length(const unsigned char *text, size_t left)
-{
-    const unsigned char lead = text[0];
-    size_t length;
-    unsigned char least = 0x80, most = 0xBF; /* of the second byte */
-    if (lead < 0x80)
-        return 1;
-    if (lead >= 0xC2 && lead <= 0xDF) {
-        length = 2;
-    } else if ((lead & 0xF0) == 0xE0) {
-        length = 3;
-        least = lead == 0xE0 ? 0xA0 : least; /* shorter forms exist below */
-        most = lead == 0xED ? 0x9F : most;   /* surrogates above */
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-        length = 4;
-        least = lead == 0xF0 ? 0x90 : least;
-        most = lead == 0xF4 ? 0x8F : most;
-    } else {
-        return 0;
-    }
-    if (left < length || text[1] < least || text[1] > most)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    return length;
-}
-
 static void quoted(FILE *out, const char *text, size_t length)
 {
     if (length == SIZE_MAX)
         length = strlen(text);
-    const unsigned char *bytes = (const unsigned char *)text;
     fputc('"', out);
-    for (size_t i = 0; i < length;) {
-        const size_t step = code_point_length(bytes + i, length - i);
-        const unsigned char byte = bytes[i];
-        if (step == 0)
+    for (size_t i = 0, step = 0; i < length; i += step) {
+        const unsigned char byte = (unsigned char)text[i];
+        if (burin_utf8_look(text + i, length - i, &step) != BURIN_UTF8_WHOLE)
             fputs("\\ufffd", out);
         else if (byte == '"' || byte == '\\')
             fprintf(out, "\\%c", byte);
@@ -58,8 +29,7 @@ static void quoted(FILE *out, const char *text, size_t length)
         else if (byte < 0x20 || byte == 0x7F)
             fprintf(out, "\\u%04x", byte);
         else
-            fwrite(bytes + i, 1, step, out);
-        i += step ? step : 1;
+            fwrite(text + i, 1, step, out);
     }
     fputc('"', out);
 }

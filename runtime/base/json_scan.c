@@ -1,5 +1,7 @@
 #include "runtime/base/json_scan.h"
 
+#include "runtime/base/utf8.h"
+
 #include <string.h>
 
 /* What stands at `scan->at`, for a message. */
@@ -17,29 +19,6 @@ static struct burin_quoted found(const struct burin_json_scan *scan)
             (scan)->name, (size_t)((scan)->at - (scan)->begin), found(scan).text,          \
             (wanted))
 
-/* The length of the UTF-8 sequence at `at`, 0 where it is none: Unicode 15, table 3-7. */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    const unsigned char lead = at[0];
-    if (lead < 0x80)
-        return 1;
-    const size_t length = lead < 0xc2   ? 0
-                          : lead < 0xe0 ? 2
-                          : lead < 0xf0 ? 3
-                          : lead < 0xf5 ? 4
-                                        : 0;
-    if (length == 0 || length > left)
-        return 0;
-    const unsigned char least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-    const unsigned char most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-    if (at[1] < least || at[1] > most)
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if (at[i] < 0x80 || at[i] > 0xbf)
-            return 0;
-    return length;
-}
-
 enum burin_status burin_json_scan_begin(
         struct burin_json_scan *scan,
         const char *name,
@@ -51,11 +30,11 @@ enum burin_status burin_json_scan_begin(
         .name = name, .begin = bytes, .at = bytes, .end = bytes + length
     };
     while (scan->at < scan->end) {
-        const size_t step = utf8_length(
-                (const unsigned char *)scan->at, (size_t)(scan->end - scan->at));
-        if (!step)
+        size_t used;
+        if (burin_utf8_look(scan->at, (size_t)(scan->end - scan->at), &used) !=
+            BURIN_UTF8_WHOLE)
             return wrong(scan, err, "UTF-8");
-        scan->at += step;
+        scan->at += used;
     }
     scan->at = bytes;
     return BURIN_OK;
@@ -131,30 +110,6 @@ static long unicode_escape(const struct burin_json_scan *scan)
     return unit;
 }
 
-static size_t put_utf8(char *to, long c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xc0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xe0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | c >> 18);
-    to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
 /* Pass the escape at scan->at. Its bytes go to `to` and their number to *length; they are
  * never more than the escape has. */
 static enum burin_status escape(
@@ -182,7 +137,7 @@ static enum burin_status escape(
         scan->at += 6;
         c = 0x10000 + (c - 0xd800) * 0x400 + (low - 0xdc00);
     }
-    *length = put_utf8(to, c);
+    *length = burin_utf8_put(to, (uint32_t)c);
     return BURIN_OK;
 }
 

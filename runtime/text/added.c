@@ -1,5 +1,6 @@
 #include "runtime/text/added.h"
 
+#include "runtime/base/utf8.h"
 #include "runtime/text/unicode.h"
 
 enum { ALIGN = 64 };

@@ -1,5 +1,6 @@
 #include "runtime/text/chat_sandbox.h"
 
+#include "runtime/base/utf8.h"
 #include "runtime/text/unicode.h"
 
 #include <lauxlib.h>

@@ -1,6 +1,6 @@
 #include "runtime/text/detokenize.h"
 
-#include "runtime/text/unicode.h"
+#include "runtime/base/utf8.h"
 
 #include <string.h>
 

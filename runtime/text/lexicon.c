@@ -1,6 +1,6 @@
 #include "runtime/text/lexicon.h"
 
-#include "runtime/text/unicode.h"
+#include "runtime/base/utf8.h"
 
 #include <string.h>
 

@@ -1,8 +1,7 @@
 #include "runtime/text/normalize.h"
 
-#include "runtime/text/unicode.h"
+#include "runtime/base/utf8.h"
 
-#include <limits.h>
 #include <stdint.h>
 #include <utf8proc.h>
 

@@ -1,5 +1,6 @@
 #include "runtime/text/pre_tokenize.h"
 
+#include "runtime/base/utf8.h"
 #include "runtime/text/unicode.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

@@ -1,4 +1,4 @@
-/* runtime/text/unicode.h -- UTF-8, and the character classes of the reference implementation.
+/* runtime/text/unicode.h -- Valid text, and the character classes of the reference implementation.
  *
  * Threads  Pure functions over constant tables.
  * Why      The libraries of a machine know one version of Unicode each, the reference
@@ -15,23 +15,6 @@
 /* How many bytes from the begin are well-formed UTF-8 (no surrogates, nothing overlong);
  * `*has_stand_ins` tells whether any of its characters has one, and may be NULL. */
 size_t burin_utf8_valid(struct burin_span text, bool *has_stand_ins);
-
-/* What a decoder knows of up to `n` bytes that begin a character. */
-enum burin_utf8_state {
-    BURIN_UTF8_WHOLE,   /* the first *used bytes are a character */
-    BURIN_UTF8_PARTIAL, /* all n bytes begin a character; *used is n */
-    BURIN_UTF8_BROKEN,  /* the first *used bytes are a maximal subpart of nothing */
-};
-enum burin_utf8_state burin_utf8_look(const char *bytes, size_t n, size_t *used);
-
-/* The character at `*at` of well-formed text; moves `*at` behind it. */
-uint32_t burin_utf8_next(const char **at);
-
-/* The character that ends just before `at`; moves nothing. */
-uint32_t burin_utf8_last(const char *at);
-
-/* Writes 1 to 4 bytes and returns how many. */
-size_t burin_utf8_put(char *bytes, uint32_t character);
 
 /* White_Space: what \s means in the reference. */
 bool burin_is_space(uint32_t character);

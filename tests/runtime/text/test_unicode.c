@@ -1,4 +1,5 @@
 /* runtime/text/unicode.h and normalize.h. */
+#include "runtime/base/utf8.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/unicode.h"
 

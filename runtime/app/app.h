@@ -84,11 +84,11 @@ enum burin_status burin_app_kv_dtype(
         enum burin_dtype *dtype,
         struct burin_error *err);
 
-/* A plan as the engine would make it from the same settings. A tokenizer of 0 bytes is one
- * that is assumed. */
+/* A plan as the engine would make it from the same settings; `tokenizer_bytes` is what the
+ * weights bring, NULL where there are none to ask. */
 enum burin_status burin_app_make_plan(
         const struct burin_app *app,
-        size_t tokenizer_bytes,
+        const size_t *tokenizer_bytes,
         struct burin_plan *plan,
         struct burin_error *err);
 

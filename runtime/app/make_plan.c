@@ -71,7 +71,7 @@ static enum burin_status choose_family(
 
 enum burin_status burin_app_make_plan(
         const struct burin_app *app,
-        size_t tokenizer_bytes,
+        const size_t *tokenizer_bytes,
         struct burin_plan *plan,
         struct burin_error *err)
 {
@@ -84,7 +84,8 @@ enum burin_status burin_app_make_plan(
         .n_batch = settings->n_batch,
         .kv_tokens = settings->kv_tokens,
         .kv_bytes = settings->kv_bytes.bytes,
-        .tokenizer_bytes = (int64_t)tokenizer_bytes,
+        .weights_at_hand = tokenizer_bytes,
+        .tokenizer_bytes = tokenizer_bytes ? (int64_t)*tokenizer_bytes : 0,
         .granule = sysconf(_SC_PAGESIZE),
     };
     enum burin_status status =

@@ -14,14 +14,14 @@ enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err)
     static struct burin_error missing;
     struct burin_found found;
     const enum burin_status have = burin_app_find(app, &found, &missing);
-    const size_t tokenizer_bytes = have ? 0 : found.tokenizer_bytes;
     if (!have)
         burin_found_close(&found);
     if (have && app->settings.weights)
         return burin_fail(err, have, "%s", missing.message);
 
     struct burin_plan plan;
-    enum burin_status status = burin_app_make_plan(app, tokenizer_bytes, &plan, err);
+    enum burin_status status =
+            burin_app_make_plan(app, have ? NULL : &found.tokenizer_bytes, &plan, err);
     if (status)
         return status;
     if (app->settings.json) {

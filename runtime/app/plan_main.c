@@ -22,7 +22,7 @@ static enum burin_status plan_tables(
                 err, BURIN_EUSAGE, "plan takes options only, not '%.40s'",
                 app->settings.words[0]);
     struct burin_plan plan;
-    status = burin_app_make_plan(app, 0, &plan, err);
+    status = burin_app_make_plan(app, NULL, &plan, err);
     if (status)
         return status;
     if (app->settings.json)

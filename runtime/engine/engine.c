@@ -98,6 +98,7 @@ static enum burin_status make_plan(
     if (status)
         return status;
 
+    request.weights_at_hand = true;
     request.tokenizer_bytes = (int64_t)tokenizer;
     request.card.available_bytes = (int64_t)available;
     request.card.total_bytes = (int64_t)total;

@@ -304,7 +304,7 @@ static void account(struct burin_plan *plan, const struct burin_plan_request *re
     add_owner(plan, "arena", "what a step computes with", arena, BURIN_DERIVED);
     add_owner(plan, "inputs", "token ids, positions, page table", inputs, BURIN_DERIVED);
     add_owner(plan, "kv", "keys and values of the context", kv, BURIN_DERIVED);
-    if (request->tokenizer_bytes)
+    if (request->weights_at_hand)
         add_owner(
                 plan, "tokenizer", "of the weights at hand", request->tokenizer_bytes,
                 BURIN_DERIVED);

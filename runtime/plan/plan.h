@@ -65,7 +65,8 @@ struct burin_plan_request {
     int n_outputs;     /* rows of logits a step; 0: n_sequences */
     int64_t kv_tokens; /* the KV pool; both 0: n_ctx x n_sequences */
     int64_t kv_bytes;
-    int64_t tokenizer_bytes; /* of the weights at hand; 0: assumed from n_vocab */
+    bool weights_at_hand;    /* false: the tokenizer is assumed from n_vocab */
+    int64_t tokenizer_bytes; /* of the weights at hand; 0 where they bring none */
     int64_t granule;         /* what the device rounds each owner up to; 0: 1 */
     struct burin_card card;
     enum burin_limit limit;

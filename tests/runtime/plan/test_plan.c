@@ -66,6 +66,7 @@ SPEC(every_byte_has_an_owner_and_they_add_up)
     request.n_ctx = 100;
     request.n_sequences = 3;
     request.n_batch = 10;
+    request.weights_at_hand = true;
     request.tokenizer_bytes = 777;
 
     const struct burin_plan plan = plan_of(&request);
@@ -99,19 +100,42 @@ SPEC(what_a_granule_adds_is_a_row_of_its_own)
     assert_int_equal(bytes_of(&plan, "rounding"), over);
 }
 
+static enum burin_kind tokenizer_kind(const struct burin_plan *plan)
+{
+    for (int i = 0; i < plan->n_owners; i++)
+        if (strcmp(plan->owners[i].name, "tokenizer") == 0)
+            return plan->owners[i].kind;
+    fail_msg("no row is the tokenizer's");
+    return BURIN_ASSUMED;
+}
+
 SPEC(the_tokenizer_is_derived_from_weights_at_hand_and_else_assumed)
 {
     struct burin_plan_request request = request_on(64 * MIB);
     struct burin_plan plan = plan_of(&request);
-    for (int i = 0; i < plan.n_owners; i++)
-        if (strcmp(plan.owners[i].name, "tokenizer") == 0)
-            assert_int_equal(plan.owners[i].kind, BURIN_ASSUMED);
+    assert_int_equal(tokenizer_kind(&plan), BURIN_ASSUMED);
 
+    request.weights_at_hand = true;
     request.tokenizer_bytes = 5;
     plan = plan_of(&request);
-    for (int i = 0; i < plan.n_owners; i++)
-        if (strcmp(plan.owners[i].name, "tokenizer") == 0)
-            assert_int_equal(plan.owners[i].kind, BURIN_DERIVED);
+    assert_int_equal(tokenizer_kind(&plan), BURIN_DERIVED);
+}
+
+SPEC(weights_without_a_tokenizer_need_no_bytes_for_it_and_none_to_round_it)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.granule = 4096;
+    const struct burin_plan assumed = plan_of(&request);
+    request.weights_at_hand = true;
+
+    const struct burin_plan plan = plan_of(&request);
+
+    assert_int_equal(bytes_of(&plan, "tokenizer"), 0);
+    assert_int_equal(tokenizer_kind(&plan), BURIN_DERIVED);
+    assert_int_equal(
+            bytes_of(&plan, "rounding"),
+            bytes_of(&assumed, "rounding") -
+                    (4096 - bytes_of(&assumed, "tokenizer") % 4096) % 4096);
 }
 
 SPEC(it_fits_from_the_last_byte_on_and_says_what_is_missing_below)

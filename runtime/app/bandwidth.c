@@ -1,9 +1,8 @@
 #include "runtime/app/bandwidth.h"
 
-#include "runtime/base/progress.h"
+#include "runtime/base/clock.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

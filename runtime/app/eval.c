@@ -1,4 +1,5 @@
 #include "runtime/app/app.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/json.h"
 #include "runtime/base/progress.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/app/app.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/json.h"
-#include "runtime/base/progress.h"
 #include "runtime/base/utf8.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #include "runtime/base/progress.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/base/units.h"
 
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -14,13 +14,6 @@ enum {
     MAX_BAR = 40,
     AROUND_BAR = 48, /* columns for the text beside the bar */
 };
-
-double burin_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
 
 void burin_progress_begin(
         struct burin_progress *bar,

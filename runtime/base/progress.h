@@ -37,7 +37,4 @@ void burin_progress_begin(
 void burin_progress_update(struct burin_progress *bar, int64_t done, int64_t total);
 void burin_progress_end(struct burin_progress *bar);
 
-/* Milliseconds of a clock that never goes back. */
-double burin_now_ms(void);
-
 #endif

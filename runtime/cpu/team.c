@@ -1,4 +1,4 @@
-/* runtime/cpu/team.c -- The barrier of a team: spin for a short wait, sleep for a long one. */
+/* runtime/cpu/team.c -- Waiting: spin for a short wait, sleep for a long one. */
 #include "runtime/cpu/team.h"
 
 #include <linux/futex.h>
@@ -29,10 +29,10 @@ static int64_t now_ns(void)
 }
 
 /* Some looks, about a microsecond. */
-static bool look_if_open(struct burin_gate *gate, unsigned generation)
+static bool look_if_changed(struct burin_word *word, unsigned value)
 {
     for (int look = 0; look < N_LOOKS; look++) {
-        if (atomic_load_explicit(&gate->generation, memory_order_acquire) != generation)
+        if (atomic_load_explicit(&word->value, memory_order_acquire) != value)
             return true;
         for (int i = 0; i < PAUSES_PER_LOOK; i++)
             pause_cpu();
@@ -40,38 +40,44 @@ static bool look_if_open(struct burin_gate *gate, unsigned generation)
     return false;
 }
 
-/* True when the gate has gone on from `generation`, false when the time is up. */
-static bool spin_until_open(struct burin_gate *gate, unsigned generation)
+/* True when it has changed, false when the time is up. */
+static bool spin(struct burin_word *word, unsigned value, int64_t spin_ns)
 {
-    if (look_if_open(gate, generation))
+    if (look_if_changed(word, value))
         return true;
 
-    const int64_t deadline = now_ns() + SPIN_NS;
+    const int64_t deadline = now_ns() + spin_ns;
     do {
-        if (look_if_open(gate, generation))
+        if (look_if_changed(word, value))
             return true;
     } while (now_ns() < deadline);
     return false;
 }
 
 /* The default order of these atomics (sequentially consistent) is needed: a sleeper counts
- * itself, then looks at the generation; the opener moves the generation, then looks at the
- * count. At least one of them sees the other. */
-static void sleep_until_open(struct burin_gate *gate, unsigned generation)
+ * itself, then looks at the value; who changes it does so, then looks at the count. At least
+ * one of them sees the other. */
+void burin_word_wait(struct burin_word *word, unsigned value, int64_t spin_ns)
 {
-    atomic_fetch_add(&gate->sleepers, 1);
-    while (atomic_load(&gate->generation) == generation)
-        syscall(SYS_futex, &gate->generation, FUTEX_WAIT_PRIVATE, generation, NULL, NULL,
-                0);
-    atomic_fetch_sub(&gate->sleepers, 1);
+    if (spin(word, value, spin_ns))
+        return;
+    atomic_fetch_add(&word->sleepers, 1);
+    while (atomic_load(&word->value) == value)
+        syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    atomic_fetch_sub(&word->sleepers, 1);
+}
+
+void burin_word_wake(struct burin_word *word)
+{
+    if (atomic_load(&word->sleepers) > 0)
+        syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 static void open_gate(struct burin_gate *gate, unsigned generation)
 {
     atomic_store_explicit(&gate->arrived, 0, memory_order_relaxed);
-    atomic_store(&gate->generation, generation + 1);
-    if (atomic_load(&gate->sleepers) > 0)
-        syscall(SYS_futex, &gate->generation, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    atomic_store(&gate->generation.value, generation + 1);
+    burin_word_wake(&gate->generation);
 }
 
 void burin_barrier(const struct burin_team *team)
@@ -83,12 +89,12 @@ void burin_barrier(const struct burin_team *team)
 
     /* It cannot move before this thread arrives. */
     const unsigned generation =
-            atomic_load_explicit(&gate->generation, memory_order_relaxed);
+            atomic_load_explicit(&gate->generation.value, memory_order_relaxed);
     const unsigned before =
             atomic_fetch_add_explicit(&gate->arrived, 1, memory_order_acq_rel);
 
     if (before + 1 == (unsigned)team->n_threads)
         open_gate(gate, generation);
-    else if (!spin_until_open(gate, generation))
-        sleep_until_open(gate, generation);
+    else
+        burin_word_wait(&gate->generation, generation, SPIN_NS);
 }

@@ -10,11 +10,17 @@
 #define BURIN_CPU_TEAM_H
 
 #include <stdatomic.h>
+#include <stdint.h>
+
+/* A number that some threads change and others wait for. */
+struct burin_word {
+    _Alignas(64) atomic_uint value;
+    atomic_uint sleepers;
+};
 
 struct burin_gate { /* one a team */
     _Alignas(64) atomic_uint arrived;
-    _Alignas(64) atomic_uint generation;
-    atomic_uint sleepers;
+    struct burin_word generation;
 };
 
 struct burin_team {
@@ -39,5 +45,11 @@ static inline struct burin_share burin_share(const struct burin_team *t, int n)
 
 /* All threads arrive before any goes on; what was written before is seen after. */
 void burin_barrier(const struct burin_team *team);
+
+/* Return when the word is no longer `value`: look for `spin_ns` nanoseconds, then sleep. */
+void burin_word_wait(struct burin_word *word, unsigned value, int64_t spin_ns);
+
+/* To be called behind every change of a word that others wait for. */
+void burin_word_wake(struct burin_word *word);
 
 #endif

@@ -1,67 +1,18 @@
 #include "runtime/device/cpu.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/device/machine.h"
 #include "runtime/plan/plan.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
-/* ---- Waiting ----------------------------------------------------------------------- */
 
 /* Between two steps the sampler works for 10 to 100 us; a thread that sleeps then takes 5 to
  * 50 us to wake. Longer than this nobody spins: idle threads sleep. */
-static const double spin_ms = 0.1;
-enum { LOOKS_PER_CLOCK = 64 };
-
-static void pause_cpu(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* Return when the word is no longer `value`. A sleeper counts itself before it looks, a
- * changer changes before it looks at the count, all in one order: one of them sees the
- * other. */
-static void wait_while(struct burin_cpu_word *word, unsigned value)
-{
-    const double deadline = now_ms() + spin_ms;
-    do {
-        for (int look = 0; look < LOOKS_PER_CLOCK; look++) {
-            if (atomic_load_explicit(&word->value, memory_order_acquire) != value)
-                return;
-            pause_cpu();
-        }
-    } while (now_ms() < deadline);
-
-    atomic_fetch_add(&word->sleepers, 1);
-    while (atomic_load(&word->value) == value)
-        syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
-    atomic_fetch_sub(&word->sleepers, 1);
-}
-
-static void wake(struct burin_cpu_word *word)
-{
-    if (atomic_load(&word->sleepers) > 0)
-        syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
+enum { SPIN_NS = 100000 };
 
 /* ---- The team ---------------------------------------------------------------------- */
 
@@ -85,12 +36,12 @@ static void *work_until_stopped(void *argument)
     struct burin_cpu *cpu = self->cpu;
 
     for (unsigned begun = self->begun;; begun++) {
-        wait_while(&cpu->begun, begun);
+        burin_word_wait(&cpu->begun, begun, SPIN_NS);
         burin_cpu_work *work = cpu->work;
         if (work)
             work(&self->team, cpu->argument);
         if (atomic_fetch_sub(&cpu->busy.value, 1) == 1)
-            wake(&cpu->busy);
+            burin_word_wake(&cpu->busy);
         if (!work)
             return NULL;
     }
@@ -102,14 +53,14 @@ static void begin(struct burin_cpu *cpu, burin_cpu_work *work, void *argument)
     cpu->argument = argument;
     atomic_store(&cpu->busy.value, (unsigned)cpu->n_started);
     atomic_fetch_add(&cpu->begun.value, 1);
-    wake(&cpu->begun);
+    burin_word_wake(&cpu->begun);
 }
 
 static void end(struct burin_cpu *cpu)
 {
     unsigned busy;
     while ((busy = atomic_load(&cpu->busy.value)) != 0)
-        wait_while(&cpu->busy, busy);
+        burin_word_wait(&cpu->busy, busy, SPIN_NS);
 }
 
 void burin_cpu_run(struct burin_cpu *cpu, burin_cpu_work *work, void *argument)
@@ -374,7 +325,7 @@ static enum burin_status event_record(
 {
     (void)queue;
     (void)err;
-    event->ms = now_ms();
+    event->ms = burin_now_ms();
     return BURIN_OK;
 }
 

@@ -14,7 +14,6 @@
 #include "runtime/device/device.h"
 #include "runtime/device/ledger.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,12 +21,6 @@ enum { BURIN_CPU_PAGE = 4096, BURIN_CPU_HUGE_PAGE = 2 * 1024 * 1024 };
 
 /* What every thread of the team calls, with the same argument. */
 typedef void burin_cpu_work(const struct burin_team *team, void *argument);
-
-/* A number that some threads change and others wait for. */
-struct burin_cpu_word {
-    _Alignas(64) atomic_uint value;
-    atomic_uint sleepers;
-};
 
 struct burin_cpu {
     struct burin_device device;
@@ -38,9 +31,9 @@ struct burin_cpu {
     uint8_t *stacks;
     size_t stack_bytes;
     struct burin_gate gate;
-    struct burin_cpu_word begun; /* counts the pieces of work given out */
-    struct burin_cpu_word busy;  /* threads that have not finished the last one */
-    burin_cpu_work *work;        /* NULL ends the threads */
+    struct burin_word begun; /* counts the pieces of work given out */
+    struct burin_word busy;  /* threads that have not finished the last one */
+    burin_cpu_work *work;    /* NULL ends the threads */
     void *argument;
 };
 

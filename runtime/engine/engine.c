@@ -1,5 +1,6 @@
 #include "runtime/engine/engine.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/device/machine.h"
 #include "runtime/plan/size.h"
 #include "runtime/text/tokenizer.h"
@@ -8,14 +9,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-double burin_engine_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
 
 /* What is needed while the engine opens, and given back before it is ready. */
 struct opening {
@@ -365,7 +358,7 @@ enum burin_status burin_engine_open(
         const struct burin_options *options,
         struct burin_error *err)
 {
-    const double begin_ms = burin_engine_now_ms();
+    const double begin_ms = burin_now_ms();
     struct opening o = { .options = options };
     struct burin_arena host = { 0 };
 
@@ -382,7 +375,7 @@ enum burin_status burin_engine_open(
         burin_engine_close(opened);
         return status;
     }
-    opened->load_ms = burin_engine_now_ms() - begin_ms;
+    opened->load_ms = burin_now_ms() - begin_ms;
     *engine = opened;
     return BURIN_OK;
 }

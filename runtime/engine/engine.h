@@ -47,6 +47,4 @@ struct burin_engine {
     int n_waiting;
 };
 
-double burin_engine_now_ms(void);
-
 #endif

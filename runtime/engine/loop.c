@@ -1,6 +1,7 @@
 /* runtime/engine/loop.c -- Requests: into the queue, into a slot, step by step to their end. */
 #include "runtime/engine/engine.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/plan/size.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ enum burin_status burin_submit(
     request->queued_ms = 0;
     request->prefill_ms = 0;
     request->decode_ms = 0;
-    request->mark_ms = burin_engine_now_ms();
+    request->mark_ms = burin_now_ms();
     request->next = NULL;
     atomic_store(&request->cancelled, false);
 
@@ -83,7 +84,7 @@ void burin_cancel(struct burin_request *request)
 /* Time since the last mark; the mark moves. */
 static double lap(struct burin_request *request)
 {
-    const double now_ms = burin_engine_now_ms();
+    const double now_ms = burin_now_ms();
     const double since = now_ms - request->mark_ms;
     request->mark_ms = now_ms;
     return since;

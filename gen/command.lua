@@ -161,7 +161,7 @@ local function native_target()
   local words = {}
   for word in (info:match "flags%s*:%s*([^\n]*)" or ""):gmatch "%S+" do words[word] = true end
   for _, need in ipairs {
-    "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_vbmi",
+    "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx512_bf16",
   } do
     if not words[need] then return "portable" end
   end

@@ -7,7 +7,7 @@ local flags = {
   portable = {},
   avx512 = {
     "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni", "-mavx512bf16",
-    "-mavx512vbmi", "-mfma", "-mf16c",
+    "-mfma", "-mf16c",
   },
 }
 -- Sums keep the order that stands in the text; sqrtf and the like need not set errno.

@@ -43,6 +43,15 @@ spec("what hasn't changed isn't written", function()
   spec.contains(gen "--model llama_tiny --out d", "8 files, 1 written")
 end)
 
+-- The words of /proc/cpuinfo: a misspelt one would mean portable everywhere.
+spec("native is the family that this processor's binary would choose", function()
+  gen "--model llama_tiny --target native --out native"
+  local flags = read "/proc/cpuinfo":match "flags%s*:([^\n]*)" .. " "
+  local has_avx512 = flags:find(" avx512_bf16 ", 1, true) ~= nil -- no processor has it alone
+  spec.equal(read(folder .. "/native/avx512.c") ~= nil, has_avx512)
+  spec.equal(read(folder .. "/native/portable.c") ~= nil, not has_avx512)
+end)
+
 spec("the folder's name is model-variant-recipe, and the target unless that is any", function()
   gen "--model llama_tiny --variant groups --quant q8_0 --target portable --out e"
   spec.contains(read(folder .. "/e/gen.json"), '"name": "llama_tiny-groups-q8_0-portable"')

@@ -238,7 +238,7 @@ return model
   comments = (describe.model():gsub("local h = [^\n]*", "%0 -- */ /* ??/ \\ \xc3\xa9")),
 }
 
-local avx512 = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512bf16 -mavx512vbmi -mfma -mf16c"
+local avx512 = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512bf16 -mfma -mf16c"
 
 spec("odd descriptions compile without a warning, and clang-format changes nothing", function()
   local folder = spec.folder()

@@ -16,7 +16,7 @@ harness.families = {
   { name = "portable", cpu = "portable", exact = false, flags = "" },
   { name = "avx512", cpu = "avx512", exact = false,
     flags = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512bf16 "
-      .. "-mavx512vbmi -mfma -mf16c" },
+      .. "-mfma -mf16c" },
 }
 
 local function read(path)

@@ -16,10 +16,10 @@ import burin
 # Both sides sum some hundred products of size one in f32, in another order.
 TOLERANCE = 1e-4
 
-# Transformers in bf16 keeps 8 bits of everything: weights, sums, the stream between layers.
-# We keep f32 but for the KV cache and what goes into a product: bf16 with weights in bf16, a
-# quarter to a half of its error; int8 with quantized weights, where a group of 32 shares a
-# scale, so that most of it has 5 or 6 bits: 1.3 to 1.5 times.
+# Transformers in bf16 keeps 8 bits of everything: weights, sums, the stream between layers. We
+# keep f32 but for the KV cache in bf16 (a quarter of its error), and for what goes into a product
+# with bf16 weights: bf16 (half of it), or with quantized ones: int8, where 32 share a scale, so
+# that most have 5 or 6 bits (1.3 to 1.5 times; cut off instead of rounded it would be 2.4).
 # Errors are root mean squares over all logits: the largest of thousands is one draw.
 RATIO = 1.5
 
@@ -27,7 +27,7 @@ report = burin.Report()
 
 
 def compare(name, folder, *options):
-    """Differences to the reference, None where there are not as many logits; and both."""
+    """Our logits, and those of transformers in f32."""
     weights, = folder.glob("model.*")
     found = burin.floats(burin.run(
         [burin.binary(f"tests/logits-{name}"), "-m", weights, *options],

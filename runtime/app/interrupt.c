@@ -1,5 +1,7 @@
 #include "runtime/app/interrupt.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -41,6 +43,22 @@ void burin_interrupt_cancels(struct burin_request *request)
 void burin_interrupt_wakes(void)
 {
     install(NULL, true);
+}
+
+/* The signal is let in by ppoll() alone: one that came just before a plain read would be
+ * forgotten, and the read would wait for a line. */
+bool burin_interrupt_wait(int fd)
+{
+    sigset_t with_interrupt;
+    sigset_t before;
+    struct pollfd wanted = { .fd = fd, .events = POLLIN };
+    sigemptyset(&with_interrupt);
+    sigaddset(&with_interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &with_interrupt, &before);
+    while (!atomic_load(&presses) && ppoll(&wanted, 1, NULL, &before) < 0 && errno == EINTR)
+        continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return !atomic_load(&presses);
 }
 
 bool burin_interrupt_taken(void)

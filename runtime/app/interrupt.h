@@ -14,8 +14,12 @@ void burin_interrupt_ends(void);
 /* It cancels the request, and a second one ends the process. */
 void burin_interrupt_cancels(struct burin_request *request);
 
-/* It ends a read from a terminal, and is told of by burin_interrupt_taken(). */
+/* It is told of by burin_interrupt_taken(), and ends burin_interrupt_wait(). */
 void burin_interrupt_wakes(void);
+
+/* Wait until `fd` can be read; false where Ctrl-C comes first, or came since it was last told
+ * of. */
+bool burin_interrupt_wait(int fd);
 
 /* Whether it was pressed since the last call. */
 bool burin_interrupt_taken(void);

@@ -152,7 +152,9 @@ static enum burin_status read_line(
 {
     static char line[LINE_BYTES];
     *text = (struct burin_span){ NULL, 0 };
-    if (!fgets(line, sizeof line, stdin)) {
+    /* A terminal gives whole lines, so that none is left in the stream's buffer. */
+    const bool has_line = !isatty(STDIN_FILENO) || burin_interrupt_wait(STDIN_FILENO);
+    if (!has_line || !fgets(line, sizeof line, stdin)) {
         if (burin_interrupt_taken())
             return burin_fail(err, BURIN_ESTOPPED, "interrupted");
         if (ferror(stdin))
@@ -176,7 +178,7 @@ static bool is_word(struct burin_span text, const char *a, const char *b)
     return burin_span_is(text, a) || burin_span_is(text, b);
 }
 
-/* Let the model answer what was said last, and take both back where it cannot. */
+/* Let the model answer what was said last, and take that back where it cannot. */
 static enum burin_status take_turn(struct burin_talk *talk, struct burin_error *err)
 {
     struct burin_span answer = { 0 };

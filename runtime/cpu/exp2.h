@@ -6,9 +6,9 @@
 #ifndef BURIN_CPU_EXP2_H
 #define BURIN_CPU_EXP2_H
 
-#include <math.h>
+#include "runtime/cpu/short_float.h"
+
 #include <stdint.h>
-#include <string.h>
 
 #ifdef __AVX512F__
 #include <immintrin.h>
@@ -27,13 +27,8 @@ static inline float burin_exp2(float x)
     const float in = x < -126.0f ? -126.0f : x; /* NaN stays */
     const float shifted = in + shift;
     const float f = in - (shifted - shift);
-    uint32_t bits;
-    float power;
-
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits << 23) +
-           (127u << 23); /* the integer's low bits are the last of `shifted` */
-    memcpy(&power, &bits, sizeof power);
+    /* The integer's low bits are the last of `shifted`: they go into the exponent. */
+    const uint32_t bits = (burin_bits_of_f32(shifted) << 23) + (127u << 23);
 
     float y = BURIN_EXP2_C6;
     y = y * f + BURIN_EXP2_C5;
@@ -42,7 +37,7 @@ static inline float burin_exp2(float x)
     y = y * f + BURIN_EXP2_C2;
     y = y * f + BURIN_EXP2_C1;
     y = y * f + 1.0f;
-    return x < -126.0f ? 0.0f : y * power;
+    return x < -126.0f ? 0.0f : y * burin_f32_of_bits(bits);
 }
 
 #ifdef __AVX512F__

@@ -1,10 +1,10 @@
 #include "runtime/weights/pack.h"
 
 #include "runtime/base/arena.h"
+#include "runtime/cpu/short_float.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <string.h>
 
 enum { WINDOW_BYTES = 1 << 20, JOB_BYTES = 256 * 1024 };
 
@@ -64,11 +64,11 @@ static bool next_job(struct packing *p, struct job *job)
         const size_t bytes = row_bytes(weight);
         assert(bytes > 0); /* gen: rows are whole blocks */
         const int64_t fit = (int64_t)(JOB_BYTES / (bytes * BURIN_TILE_ROWS));
+        const int64_t end = p->tile + (fit > 0 ? fit : 1);
         const int64_t all = n_tiles(weight);
         job->weight = p->weight;
         job->begin = p->tile;
-        job->end =
-                p->tile + (fit > 0 ? fit : 1) < all ? p->tile + (fit > 0 ? fit : 1) : all;
+        job->end = end < all ? end : all;
         const int64_t last_row = job->end * BURIN_TILE_ROWS < weight->n_rows
                                          ? job->end * BURIN_TILE_ROWS
                                          : weight->n_rows;
@@ -111,36 +111,11 @@ static int64_t source_row(
     return row - in_head + 2 * i + half;
 }
 
-static float from_bf16(uint16_t bits)
-{
-    const uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
-static float from_f16(uint16_t bits)
-{
-    const uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
-    const uint32_t exponent = bits >> 10 & 31;
-    const uint32_t mantissa = bits & 1023;
-    if (exponent == 0) { /* subnormal: exact in f32 */
-        const float value = (float)mantissa * 0x1p-24f;
-        return sign ? -value : value;
-    }
-    const uint32_t wide =
-            sign | (exponent == 31 ? 255 : exponent + 112) << 23 | mantissa << 13;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return value;
-}
-
 static void widen(float *to, const uint8_t *from, int64_t n, int format)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, from + 2 * i, sizeof bits);
-        to[i] = format == BURIN_FORMAT_F16 ? from_f16(bits) : from_bf16(bits);
+        const uint16_t x = burin_load_u16(from + 2 * i);
+        to[i] = format == BURIN_FORMAT_F16 ? burin_f32_of_f16(x) : burin_f32_of_bf16(x);
     }
 }
 
@@ -260,21 +235,6 @@ static void longest(const struct burin_model *model, size_t *row, size_t *vector
     }
 }
 
-static size_t window_bytes(size_t row)
-{
-    const size_t tile = row * BURIN_TILE_ROWS;
-    return tile > WINDOW_BYTES ? tile : WINDOW_BYTES;
-}
-
-size_t burin_pack_bytes(const struct burin_model *model, int n_threads)
-{
-    enum { BLOCKS = 128 * 1024 }; /* what an arena rounds up to, and its headers */
-    size_t row;
-    size_t vector;
-    longest(model, &row, &vector);
-    return (size_t)n_threads * (window_bytes(row) + vector * sizeof(float) + BLOCKS);
-}
-
 static enum burin_status take_buffers(
         struct burin_arena *arena,
         struct worker *worker,
@@ -284,7 +244,8 @@ static enum burin_status take_buffers(
     size_t row;
     size_t vector;
     longest(model, &row, &vector);
-    worker->window_bytes = window_bytes(row);
+    const size_t tile = row * BURIN_TILE_ROWS;
+    worker->window_bytes = tile > WINDOW_BYTES ? tile : WINDOW_BYTES;
     worker->window = burin_arena_take(arena, worker->window_bytes, 1, 64);
     worker->widened = BURIN_TAKE(arena, vector, float);
     if (!worker->window || !worker->widened)
@@ -329,6 +290,8 @@ enum burin_status burin_pack(
     size_t total = 0;
     for (int i = 0; i < model->n_weights; i++)
         total += (size_t)model->weights[i].n_rows * row_bytes(&model->weights[i]);
+    if ((size_t)n_threads > total / JOB_BYTES + 1) /* a small model has no work for all */
+        n_threads = (int)(total / JOB_BYTES + 1);
 
     struct burin_arena buffers = { 0 };
     enum burin_status status = BURIN_OK;

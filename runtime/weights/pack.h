@@ -6,8 +6,8 @@
  * Memory   `arena` is the caller's, family->weights_bytes long and aligned to 64. Besides it,
  *          each thread has a buffer for the rows of one tile: 1 MiB, or 32 rows where these
  *          are longer. All of it is given back before the return.
- * Threads  n_threads (1 at least) work until the return, the caller's is one of them. Tiles are
- *          packed one by one, so the bytes do not depend on n_threads.
+ * Threads  At most n_threads (1 at least) work until the return, the caller's is one of them.
+ *          Tiles are packed one by one, so the bytes do not depend on n_threads.
  * Errors   BURIN_EIO a file has shrunk or cannot be read, BURIN_ENOMEM, BURIN_ESTOPPED when
  *          `report` said so. The arena's content is of no use then. */
 #ifndef BURIN_WEIGHTS_PACK_H
@@ -36,8 +36,5 @@ enum burin_status burin_pack(
         burin_pack_report *report,
         void *user,
         struct burin_error *err);
-
-/* The most that burin_pack() takes besides the arena, for the plan. */
-size_t burin_pack_bytes(const struct burin_model *model, int n_threads);
 
 #endif

@@ -211,9 +211,9 @@ struct burin_program {
 /* One lowering of the model for one kind of machine. */
 enum burin_cpu_feature { BURIN_CPU_ANY = 0, BURIN_CPU_AVX512 = 1 };
 struct burin_family {
-    const char *name; /* "portable", "avx512" */
-    bool exact;       /* everything in f32 */
-    int cpu_feature;  /* what the processor must have */
+    const char *name;                   /* "portable", "avx512" */
+    bool exact;                         /* everything in f32 */
+    enum burin_cpu_feature cpu_feature; /* what the processor must have */
     size_t weights_bytes;
     const struct burin_packed *packed; /* parallel to burin_model.weights */
     int n_kv;

@@ -4,7 +4,6 @@
 
 #include "runtime/device/machine.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,14 +93,8 @@ enum burin_status burin_app_make_plan(
         status = read_limit(settings, &request, err);
     if (!status)
         status = choose_family(app, &request.family, err);
-    if (!status && settings->card)
-        status = burin_card_parse(&request.card, settings->card, err);
-    if (!status && !settings->card) {
-        size_t available = 0, total = 0;
-        status = burin_machine_memory(&available, &total, err);
-        snprintf(request.card.name, sizeof request.card.name, "this machine");
-        request.card.available_bytes = (int64_t)available;
-        request.card.total_bytes = (int64_t)total;
-    }
+    if (!status)
+        status = settings->card ? burin_card_parse(&request.card, settings->card, err)
+                                : burin_machine_card(&request.card, err);
     return status ? status : burin_plan_make(plan, &request, err);
 }

@@ -5,7 +5,6 @@
 #include "runtime/weights/locate.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 enum burin_status burin_app_options(
         const struct burin_app *app, struct burin_options *options, struct burin_error *err)
@@ -61,19 +60,14 @@ static enum burin_status open_tokenizer(
         struct burin_app *app, struct burin_found *found, struct burin_error *err)
 {
     struct burin_vocab vocab = { 0 };
-    enum burin_status status;
-    if (found->checkpoint.container == BURIN_GGUF) {
-        status = burin_vocab_from_gguf(&vocab, &found->checkpoint.gguf, err);
-    } else {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/tokenizer.json", found->checkpoint.folder);
-        if (access(path, R_OK))
-            return BURIN_OK;
-        status = burin_vocab_from_json_file(&vocab, path, err);
-    }
+    bool found_vocab = false;
+    enum burin_status status =
+            burin_vocab_from_checkpoint(&vocab, &found->checkpoint, &found_vocab, err);
+    if (status || !found_vocab)
+        return status;
+
     void *memory = NULL;
-    if (!status)
-        status = burin_tokenizer_plan(&vocab, &found->tokenizer_bytes, err);
+    status = burin_tokenizer_plan(&vocab, &found->tokenizer_bytes, err);
     if (!status) {
         memory = burin_arena_take(&app->arena, found->tokenizer_bytes, 1, 64);
         if (!memory)

@@ -1,5 +1,7 @@
 #include "runtime/device/machine.h"
 
+#include "runtime/base/put.h"
+
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
@@ -209,43 +211,51 @@ enum burin_status burin_machine_memory(
     return BURIN_OK;
 }
 
+enum burin_status burin_machine_card(struct burin_card *card, struct burin_error *err)
+{
+    size_t available = 0;
+    size_t total = 0;
+    const enum burin_status status = burin_machine_memory(&available, &total, err);
+    if (status)
+        return status;
+    *card = (struct burin_card){
+        .name = "this machine",
+        .total_bytes = (int64_t)total,
+        .available_bytes = (int64_t)available,
+    };
+    return BURIN_OK;
+}
+
 /* ---- The processor ----------------------------------------------------------------- */
 
-bool burin_machine_has(int cpu_feature)
+bool burin_machine_has(enum burin_cpu_feature feature)
 {
-    switch (cpu_feature) {
+    switch (feature) {
     case BURIN_CPU_ANY:
         return true;
-#if defined(__x86_64__)
     case BURIN_CPU_AVX512:
+#if defined(__x86_64__)
         __builtin_cpu_init();
-        return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx512f") &&
-               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni") &&
-               __builtin_cpu_supports("avx512bf16");
-#endif
-    default:
+        return __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+               __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+#else
         return false;
+#endif
     }
+    return false;
 }
 
 /* "portable, avx512": the names of all families, each once. */
-static void list_families(const struct burin_model *model, char *text, size_t capacity)
+static void put_families(const struct burin_model *model, struct burin_put *text)
 {
-    size_t length = 0;
-    text[0] = 0;
     for (int i = 0; i < model->n_families; i++) {
         int first = 0;
         while (strcmp(model->families[first].name, model->families[i].name) != 0)
             first++;
-        if (first != i)
-            continue;
-        const int added = snprintf(
-                text + length, capacity - length, "%s%s", length ? ", " : "",
-                model->families[i].name);
-        if (added < 0 || (size_t)added >= capacity - length)
-            return;
-        length += (size_t)added;
+        if (first == i)
+            burin_put(text, "%s%s", i ? ", " : "", model->families[i].name);
     }
 }
 
@@ -268,14 +278,15 @@ enum burin_status burin_machine_family(
         lacking = at;
     }
 
-    char names[256];
-    list_families(model, names, sizeof names);
     if (lacking)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "%s was built for %s, which this processor lacks: generate it with "
                 "`gen --target any` or `--target portable`",
                 model->name, lacking->name);
+    char names[256] = "";
+    struct burin_put text = { names, sizeof names, 0 };
+    put_families(model, &text);
     return burin_fail(
             err, BURIN_EUSAGE, "%s has no family %s%s, it has: %s", model->name,
             target ? target : "for this machine", exact ? " with --exact" : "", names);

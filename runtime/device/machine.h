@@ -8,6 +8,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/model.h"
+#include "runtime/plan/plan.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,8 +22,11 @@ int burin_machine_cores(void);
 enum burin_status burin_machine_memory(
         size_t *available, size_t *total, struct burin_error *err);
 
-/* Whether processor and operating system have an enum burin_cpu_feature. */
-bool burin_machine_has(int cpu_feature);
+/* The same, as the card of a plan. */
+enum burin_status burin_machine_card(struct burin_card *card, struct burin_error *err);
+
+/* Whether processor and operating system have it. */
+bool burin_machine_has(enum burin_cpu_feature feature);
 
 /* The first family that this processor runs: named `target`, or any where that is NULL.
  * BURIN_EUSAGE names the families that there are, or what the processor lacks. */

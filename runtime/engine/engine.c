@@ -7,7 +7,6 @@
 #include "runtime/weights/locate.h"
 #include "runtime/weights/pack.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What is needed while the engine opens, and given back before it is ready. */
@@ -20,23 +19,6 @@ struct opening {
 };
 
 /* ---- What there is ------------------------------------------------------------------ */
-
-/* A GGUF brings its vocabulary, a folder of safetensors has it in tokenizer.json. */
-static enum burin_status find_vocab(struct opening *o, struct burin_error *err)
-{
-    if (o->checkpoint.container == BURIN_GGUF) {
-        o->has_vocab = true;
-        return burin_vocab_from_gguf(&o->vocab, &o->checkpoint.gguf, err);
-    }
-    char path[4096];
-    const int length =
-            snprintf(path, sizeof path, "%s/tokenizer.json", o->checkpoint.folder);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return burin_fail(err, BURIN_ELIMIT, "the path %.80s... is too long", path);
-    const enum burin_status status = burin_vocab_from_json_file(&o->vocab, path, err);
-    o->has_vocab = !status;
-    return status == BURIN_EMISSING ? BURIN_OK : status; /* ids in, ids out still works */
-}
 
 static enum burin_status find_weights(
         struct burin_engine *engine, struct opening *o, struct burin_error *err)
@@ -51,7 +33,9 @@ static enum burin_status find_weights(
         return status;
     const char *path = o->checkpoint.path;
     engine->weights_path = burin_arena_text(&engine->host, path, strlen(path));
-    return find_vocab(o, err);
+    if (!engine->weights_path)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for a path of weights");
+    return burin_vocab_from_checkpoint(&o->vocab, &o->checkpoint, &o->has_vocab, err);
 }
 
 /* ---- The plan ----------------------------------------------------------------------- */
@@ -79,13 +63,11 @@ static enum burin_status make_plan(
     if (request.n_outputs && request.n_outputs < request.n_sequences)
         request.n_outputs = request.n_sequences;
 
-    size_t available;
-    size_t total;
     size_t tokenizer = 0;
     enum burin_status status = burin_machine_family(
             options->model, options->target, options->exact, &request.family, err);
     if (!status)
-        status = burin_machine_memory(&available, &total, err);
+        status = burin_machine_card(&request.card, err);
     if (!status && o->has_vocab)
         status = burin_tokenizer_plan(&o->vocab, &tokenizer, err);
     if (status)
@@ -93,9 +75,6 @@ static enum burin_status make_plan(
 
     request.weights_at_hand = true;
     request.tokenizer_bytes = (int64_t)tokenizer;
-    request.card.available_bytes = (int64_t)available;
-    request.card.total_bytes = (int64_t)total;
-    snprintf(request.card.name, sizeof request.card.name, "this machine");
     status = burin_plan_make(&engine->plan, &request, err);
     if (!status)
         status = burin_plan_check(&engine->plan, err);
@@ -104,30 +83,14 @@ static enum burin_status make_plan(
 
 /* ---- Memory ------------------------------------------------------------------------- */
 
-/* Pages that nobody has written are not there: without this the resident set would grow while
- * serving, and what was planned might not be had then. */
-static enum burin_status touch(
-        struct burin_engine *engine,
-        const struct burin_memory_piece *piece,
-        struct burin_error *err)
-{
-    return burin_queue_fill(&engine->queue, piece->address, 0, piece->bytes, err);
-}
-
 static enum burin_status take_device_memory(
         struct burin_engine *engine, struct burin_error *err)
 {
     struct burin_memory *memory = &engine->memory;
     struct burin_device *device = &engine->cpu.device;
 
-    enum burin_status status =
+    const enum burin_status status =
             burin_memory_take(memory, &engine->ledger, &engine->plan, err);
-    if (!status)
-        status = touch(engine, &memory->arena, err);
-    if (!status)
-        status = touch(engine, &memory->inputs, err);
-    if (!status)
-        status = touch(engine, &memory->kv, err);
     if (status)
         return status;
 
@@ -140,6 +103,23 @@ static enum burin_status take_device_memory(
         .params = engine->plan.params,
     };
     return BURIN_OK;
+}
+
+/* Pages that nobody has written are not there: without this the resident set would grow while
+ * serving, and what was planned might not be had then. Behind packing, whose own buffers have
+ * been given back: all of it together stays within the plan. */
+static enum burin_status touch_pages(struct burin_engine *engine, struct burin_error *err)
+{
+    const struct burin_memory_piece *const pieces[] = {
+        &engine->memory.arena,
+        &engine->memory.inputs,
+        &engine->memory.kv,
+    };
+    enum burin_status status = BURIN_OK;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces && !status; i++)
+        status = burin_queue_fill(
+                &engine->queue, pieces[i]->address, 0, pieces[i]->bytes, err);
+    return status;
 }
 
 static enum burin_status open_tokenizer(
@@ -312,8 +292,8 @@ static enum burin_status pack_weights(
         return BURIN_OK;
     return burin_pack(
             o->options->model, engine->plan.family, &o->checkpoint, o->tensors,
-            (uint8_t *)(uintptr_t)engine->call.weights, engine->plan.n_threads,
-            o->options->on_progress, o->options->user, err);
+            burin_device_host(&engine->cpu.device, engine->memory.weights.address),
+            engine->plan.n_threads, o->options->on_progress, o->options->user, err);
 }
 
 /* ---- Open and close ----------------------------------------------------------------- */
@@ -346,6 +326,8 @@ static enum burin_status open_parts(
         status = take_host_memory(engine, err);
     if (!status)
         status = pack_weights(engine, o, err);
+    if (!status)
+        status = touch_pages(engine, err);
     if (status)
         return status;
     engine->ledger.refuse_after_seal = !o->options->strict;

@@ -35,7 +35,7 @@ enum burin_status burin_memory_open_ledger(
         const struct burin_plan *plan,
         struct burin_error *err);
 
-/* Take what the tables ask for at the plan's extents; the ledger holds it to the plan. */
+/* Take what the plan read off the tables. */
 enum burin_status burin_memory_take(
         struct burin_memory *memory,
         struct burin_ledger *ledger,

@@ -1,5 +1,29 @@
 #include "runtime/text/vocab.h"
 
+#include "runtime/weights/checkpoint.h"
+
+#include <stdio.h>
+
+enum burin_status burin_vocab_from_checkpoint(
+        struct burin_vocab *vocab,
+        const struct burin_checkpoint *checkpoint,
+        bool *found,
+        struct burin_error *err)
+{
+    enum burin_status status;
+    *found = true;
+    if (checkpoint->container == BURIN_GGUF)
+        return burin_vocab_from_gguf(vocab, &checkpoint->gguf, err);
+
+    char path[4096];
+    const int length = snprintf(path, sizeof path, "%s/tokenizer.json", checkpoint->folder);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return burin_fail(err, BURIN_ELIMIT, "the path %.80s... is too long", path);
+    status = burin_vocab_from_json_file(vocab, path, err);
+    *found = status != BURIN_EMISSING;
+    return *found ? status : BURIN_OK;
+}
+
 void burin_vocab_close(struct burin_vocab *vocab)
 {
     burin_arena_close(&vocab->arena);

@@ -4,7 +4,7 @@
  *
  * Texts    Tokens and merges are in the alphabet of byte-level BPE, one character a byte;
  *          contents of added tokens are plain text. All of them are views into the source.
- * Memory   The lists come from vocab.arena. A gguf must outlive the vocab; the text of a
+ * Memory   The lists come from vocab.arena. A gguf or checkpoint must outlive the vocab; the text of a
  *          tokenizer.json is copied. At most 4 times the source and 64 MiB.
  * Threads  One thread at a time.
  * Errors   BURIN_EFORMAT bytes that break the format, BURIN_EMISMATCH a well-formed tokenizer
@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct burin_checkpoint;
 struct burin_gguf;
 
 enum burin_token_kind {
@@ -98,6 +99,14 @@ enum burin_status burin_vocab_from_json_file(
         struct burin_vocab *vocab, const char *path, struct burin_error *err);
 enum burin_status burin_vocab_from_json(
         struct burin_vocab *vocab, struct burin_span text, struct burin_error *err);
+
+/* The one that weights bring: a GGUF file in its keys, others in a tokenizer.json beside them.
+ * Without that file *found is false, and nothing has failed. */
+enum burin_status burin_vocab_from_checkpoint(
+        struct burin_vocab *vocab,
+        const struct burin_checkpoint *checkpoint,
+        bool *found,
+        struct burin_error *err);
 
 /* Closing a zeroed or closed vocab does nothing. */
 void burin_vocab_close(struct burin_vocab *vocab);

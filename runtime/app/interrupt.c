@@ -38,6 +38,8 @@ void burin_interrupt_ends(void)
 void burin_interrupt_cancels(struct burin_request *request)
 {
     install(request, true);
+    if (atomic_load(&presses)) /* it came before there was a request to cancel */
+        burin_cancel(request);
 }
 
 void burin_interrupt_wakes(void)

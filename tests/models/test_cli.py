@@ -258,9 +258,18 @@ class Terminal:
     def type(self, text):
         os.write(self.fd, text.encode())
 
-    def end(self):
+    def end(self, seconds=60):
+        """Its exit code; None where it had to be killed."""
         self.wait_for("\0 never", 5)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        return None
 
 
 chat = Terminal("-n", 24)

@@ -164,9 +164,10 @@ struct burin_request {
     double mark_ms; /* when the time began that is counted at the moment */
 };
 
-/* Put a request into the queue: first come, first served. Callbacks may do it too. BURIN_ELIMIT where the prompt is longer than the context
- * (both numbers in the message), BURIN_EUSAGE for an empty prompt, an id outside the
- * vocabulary or sampling parameters that make no sense; the request is untouched then. */
+/* Put a request into the queue: first come, first served. Callbacks may do it too. BURIN_ELIMIT
+ * where the prompt is longer than the context (both numbers in the message), BURIN_EUSAGE for an
+ * empty prompt, an id outside the vocabulary or sampling parameters that make no sense; the
+ * request is untouched then. */
 enum burin_status burin_submit(
         struct burin_engine *engine,
         struct burin_request *request,

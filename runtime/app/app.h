@@ -14,7 +14,6 @@
 #include "runtime/base/status.h"
 #include "runtime/burin.h"
 #include "runtime/model.h"
-#include "runtime/plan/plan.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/weights/checkpoint.h"
 
@@ -84,12 +83,12 @@ enum burin_status burin_app_kv_dtype(
         enum burin_dtype *dtype,
         struct burin_error *err);
 
-/* A plan as the engine would make it from the same settings; `tokenizer_bytes` is what the
- * weights bring, NULL where there are none to ask. */
-enum burin_status burin_app_make_plan(
+/* Make a plan as the engine would from the same settings, and write it to stdout: BURIN_ENOMEM
+ * where it does not fit. `tokenizer_bytes` is what the weights bring, NULL where there are none
+ * to ask. */
+enum burin_status burin_app_show_plan(
         const struct burin_app *app,
         const size_t *tokenizer_bytes,
-        struct burin_plan *plan,
         struct burin_error *err);
 
 /* ---- input.c --------------------------------------------------------------------- */

@@ -298,16 +298,15 @@ static enum burin_status make_prompt(struct bench *bench, struct burin_error *er
 enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
-    if (settings->n_words)
-        return burin_fail(
-                err, BURIN_EUSAGE, "bench takes options only, not '%.40s'",
-                settings->words[0]);
+    enum burin_status status = burin_settings_no_words(settings, BURIN_BENCH, err);
+    if (status)
+        return status;
     if (largest(&settings->bench_prompt) == 0 && largest(&settings->bench_generate) == 0)
         return burin_fail(err, BURIN_EUSAGE, "-p 0 and -n 0 leave nothing to time");
 
     static struct bench bench;
     bench = (struct bench){ .app = app };
-    enum burin_status status = make_prompt(&bench, err);
+    status = make_prompt(&bench, err);
     for (int i = 0; i < settings->bench_threads.n && !status; i++) {
         int n_threads = settings->bench_threads.values[i];
         if (n_threads <= 0)

@@ -343,10 +343,9 @@ static enum burin_status eval_ids(struct eval *eval, struct burin_error *err)
 enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
-    if (settings->n_words)
-        return burin_fail(
-                err, BURIN_EUSAGE, "eval takes options only, not '%.40s': --text FILE",
-                settings->words[0]);
+    enum burin_status status = burin_settings_no_words(settings, BURIN_EVAL, err);
+    if (status)
+        return status;
     if (!settings->text_file == !settings->ids_file)
         return burin_fail(
                 err, BURIN_EUSAGE, "give %s",
@@ -357,7 +356,7 @@ enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err)
 
     struct eval eval = { .app = app, .n_vocab = app->model->n_vocab };
     struct burin_options options;
-    enum burin_status status = burin_app_options(app, &options, err);
+    status = burin_app_options(app, &options, err);
     if (status)
         return status;
     if (settings->text_file && !settings->n_ctx)

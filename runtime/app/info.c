@@ -1,7 +1,10 @@
 #include "runtime/app/app.h"
 #include "runtime/base/json.h"
+#include "runtime/base/put.h"
 #include "runtime/base/units.h"
 #include "runtime/device/machine.h"
+#include "runtime/plan/plan.h"
+#include "runtime/weights/tensor.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +14,6 @@
 #else
 #define SANITIZER ""
 #endif
-
-static const char *const format_names[BURIN_N_FORMATS] = {
-    [BURIN_FORMAT_F32] = "f32",   [BURIN_FORMAT_F16] = "f16",
-    [BURIN_FORMAT_BF16] = "bf16", [BURIN_FORMAT_Q4_0] = "q4_0",
-    [BURIN_FORMAT_Q4_1] = "q4_1", [BURIN_FORMAT_Q8_0] = "q8_0",
-};
 
 struct formats {
     int n_weights[BURIN_N_FORMATS];
@@ -76,19 +73,17 @@ static void write_text(
     printf("\n  formats  ");
     for (int i = 0; i < BURIN_N_FORMATS; i++)
         if (formats.n_weights[i])
-            printf(" %s (%d weights, %.1f %%)", format_names[i], formats.n_weights[i],
+            printf(" %s (%d weights, %.1f %%)", burin_format_name((enum burin_format)i),
+                   formats.n_weights[i],
                    100.0 * (double)formats.n_elements[i] / (double)model->n_elements);
     printf("\n  chat      %s\n", model->chat ? "yes" : "no chat format");
     printf("\n  family    exact  weights     KV        status\n");
     for (int i = 0; i < model->n_families; i++) {
         const struct burin_family *family = &model->families[i];
         char kv[32] = "";
-        for (int k = 0; k < family->n_kv; k++) {
-            const size_t used = strlen(kv);
-            snprintf(
-                    kv + used, sizeof kv - used, "%s%s", k ? " " : "",
-                    burin_dtype_name(family->kv[k].dtype));
-        }
+        struct burin_put dtypes = { kv, sizeof kv, 0 };
+        for (int k = 0; k < family->n_kv; k++)
+            burin_put(&dtypes, "%s%s", k ? " " : "", burin_dtype_name(family->kv[k].dtype));
         printf("  %-9s %-5s  %-10s  %-8s  %s\n", family->name, family->exact ? "yes" : "no",
                burin_human_bytes((int64_t)family->weights_bytes).text, kv,
                reason(app, family, chosen));
@@ -126,7 +121,7 @@ static void write_json(
         if (!formats.n_weights[i])
             continue;
         burin_json_open(&json, NULL, '{');
-        burin_json_text(&json, "format", format_names[i], SIZE_MAX);
+        burin_json_text(&json, "format", burin_format_name((enum burin_format)i), SIZE_MAX);
         burin_json_integer(&json, "weights", formats.n_weights[i]);
         burin_json_integer(&json, "elements", formats.n_elements[i]);
         burin_json_close(&json);
@@ -162,12 +157,11 @@ static void write_json(
 
 enum burin_status burin_app_info(struct burin_app *app, struct burin_error *err)
 {
-    if (app->settings.n_words)
-        return burin_fail(
-                err, BURIN_EUSAGE, "info takes options only, not '%.40s'",
-                app->settings.words[0]);
     const struct burin_family *chosen = NULL;
-    enum burin_status status = burin_machine_family(
+    enum burin_status status = burin_settings_no_words(&app->settings, BURIN_INFO, err);
+    if (status)
+        return status;
+    status = burin_machine_family(
             app->model, app->settings.target, app->settings.exact, &chosen, err);
     if (status && (app->settings.target || app->settings.exact))
         return status;

@@ -1,9 +1,12 @@
-/* runtime/app/make_plan.c -- From settings to a plan, without weights, text or engine: `gen
+/* runtime/app/make_plan.c -- From settings to a plan that is shown, without weights, text or engine: `gen
  * plan` links this and no more. */
 #include "runtime/app/app.h"
 
 #include "runtime/device/machine.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/report.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -68,7 +71,7 @@ static enum burin_status choose_family(
     return burin_machine_family(app->model, target, exact, family, err);
 }
 
-enum burin_status burin_app_make_plan(
+static enum burin_status make_plan(
         const struct burin_app *app,
         const size_t *tokenizer_bytes,
         struct burin_plan *plan,
@@ -97,4 +100,21 @@ enum burin_status burin_app_make_plan(
         status = settings->card ? burin_card_parse(&request.card, settings->card, err)
                                 : burin_machine_card(&request.card, err);
     return status ? status : burin_plan_make(plan, &request, err);
+}
+
+enum burin_status burin_app_show_plan(
+        const struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err)
+{
+    struct burin_plan plan;
+    enum burin_status status = burin_settings_no_words(&app->settings, BURIN_PLAN, err);
+    if (!status)
+        status = make_plan(app, tokenizer_bytes, &plan, err);
+    if (status)
+        return status;
+    if (app->settings.json) {
+        burin_plan_json(&plan, stdout);
+        return burin_plan_check(&plan, err);
+    }
+    burin_plan_report(&plan, stdout);
+    return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");
 }

@@ -1,6 +1,7 @@
 #include "runtime/app/app.h"
 
 #include "runtime/base/progress.h"
+#include "runtime/plan/plan.h"
 #include "runtime/text/vocab.h"
 #include "runtime/weights/locate.h"
 

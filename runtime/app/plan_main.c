@@ -1,7 +1,6 @@
 /* runtime/app/plan_main.c -- `gen plan`: the emitted tables of one model and runtime/plan,
  * without weights, text, engine or kernels. gen compiles it and hands its options on. */
 #include "runtime/app/app.h"
-#include "runtime/plan/report.h"
 
 #include <stdio.h>
 
@@ -17,19 +16,7 @@ static enum burin_status plan_tables(
         burin_settings_help(BURIN_PLAN, stdout);
         return BURIN_OK;
     }
-    if (app->settings.n_words)
-        return burin_fail(
-                err, BURIN_EUSAGE, "plan takes options only, not '%.40s'",
-                app->settings.words[0]);
-    struct burin_plan plan;
-    status = burin_app_make_plan(app, NULL, &plan, err);
-    if (status)
-        return status;
-    if (app->settings.json)
-        burin_plan_json(&plan, stdout);
-    else
-        burin_plan_report(&plan, stdout);
-    return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");
+    return burin_app_show_plan(app, NULL, err);
 }
 
 int main(int argc, char **argv)

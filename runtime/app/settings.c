@@ -574,6 +574,18 @@ enum burin_status burin_settings_read(
     return status;
 }
 
+enum burin_status burin_settings_no_words(
+        const struct burin_settings *settings,
+        enum burin_command command,
+        struct burin_error *err)
+{
+    if (!settings->n_words)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_EUSAGE, "%s takes options only, not '%.40s'",
+            burin_command_names[command], settings->words[0]);
+}
+
 /* ---- Help ------------------------------------------------------------------------ */
 
 void burin_settings_help(enum burin_command command, FILE *out)

@@ -116,6 +116,12 @@ enum burin_status burin_settings_read(
         const char **argv,
         struct burin_error *err);
 
+/* For a command that takes options only: BURIN_EUSAGE names the first word that is none. */
+enum burin_status burin_settings_no_words(
+        const struct burin_settings *settings,
+        enum burin_command command,
+        struct burin_error *err);
+
 /* The option lines of a command's --help. */
 void burin_settings_help(enum burin_command command, FILE *out);
 

@@ -33,7 +33,6 @@ struct burin_talk {
     struct burin_request request; /* of the last turn: counts, times, seed, finish */
     int32_t *ids;                 /* that it made; room for n_ctx */
     int n_ids;
-    bool stop_met; /* it ended at a --stop text */
     bool ended_with_newline;
 
     struct burin_decoder decoder;

@@ -1,10 +1,12 @@
 #include "runtime/base/arena.h"
 
+#include "runtime/base/round.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_ALIGN = 64, DEFAULT_BLOCK = 64 * 1024 };
+enum { BLOCK_ALIGN = 64, LEAST_BLOCK = 64 * 1024 };
 
 struct burin_arena_block {
     struct burin_arena_block *previous;
@@ -13,19 +15,12 @@ struct burin_arena_block {
     _Alignas(BLOCK_ALIGN) unsigned char bytes[];
 };
 
-void burin_arena_init(struct burin_arena *arena, size_t block_bytes)
-{
-    *arena = (struct burin_arena){ .block_bytes = block_bytes };
-}
-
 static struct burin_arena_block *add_block(struct burin_arena *arena, size_t needed)
 {
-    size_t capacity = arena->block_bytes ? arena->block_bytes : DEFAULT_BLOCK;
-    if (capacity < needed)
-        capacity = needed;
+    size_t capacity = needed > LEAST_BLOCK ? needed : LEAST_BLOCK;
     if (capacity > SIZE_MAX - 2 * (size_t)BLOCK_ALIGN - sizeof(struct burin_arena_block))
         return NULL;
-    capacity = (capacity + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+    capacity = burin_round_up(capacity, BLOCK_ALIGN);
 
     const size_t total = sizeof(struct burin_arena_block) + capacity;
     struct burin_arena_block *block = aligned_alloc(BLOCK_ALIGN, total);
@@ -46,7 +41,7 @@ void *burin_arena_take(struct burin_arena *arena, size_t count, size_t bytes, si
     const size_t wanted = count * bytes;
 
     struct burin_arena_block *block = arena->last;
-    size_t begin = block ? (block->used + align - 1) / align * align : 0;
+    size_t begin = block ? burin_round_up(block->used, align) : 0;
     if (!block || begin > block->capacity || wanted > block->capacity - begin) {
         block = add_block(arena, wanted);
         if (!block)

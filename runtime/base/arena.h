@@ -14,9 +14,10 @@
 
 struct burin_arena_block; /* private */
 
+/* A zeroed struct is an empty arena; it takes memory from the first burin_arena_take() on, in
+ * blocks of 64 KiB or what one piece needs. */
 struct burin_arena {
     struct burin_arena_block *last;
-    size_t block_bytes; /* the least a new block holds */
     size_t used;
     size_t obtained;
 };
@@ -26,10 +27,6 @@ struct burin_arena_mark {
     size_t block_used;
     size_t used;
 };
-
-/* An empty arena; it takes no memory until the first burin_arena_take(). A zeroed struct
- * is an empty arena of 64 KiB blocks. */
-void burin_arena_init(struct burin_arena *arena, size_t block_bytes);
 
 /* `count` zeroed elements of `bytes` each, aligned to `align` (a power of two up to 64).
  * NULL when the product overflows or malloc refuses; the arena is as before then. */

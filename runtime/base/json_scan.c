@@ -294,7 +294,7 @@ static enum burin_status skip_word(
 }
 
 /* Recursion ends at BURIN_JSON_NESTING. */
-static enum burin_status skip(struct burin_json_scan *scan, struct burin_error *err)
+enum burin_status burin_json_skip(struct burin_json_scan *scan, struct burin_error *err)
 {
     struct burin_span ignored;
     enum burin_status status;
@@ -311,7 +311,7 @@ static enum burin_status skip(struct burin_json_scan *scan, struct burin_error *
                                   : burin_json_element(scan, &more, err);
             if (status || !more)
                 break;
-            status = skip(scan, err);
+            status = burin_json_skip(scan, err);
         }
         return status;
     case 't':
@@ -327,11 +327,6 @@ static enum burin_status skip(struct burin_json_scan *scan, struct burin_error *
     }
 }
 
-enum burin_status burin_json_skip(struct burin_json_scan *scan, struct burin_error *err)
-{
-    return skip(scan, err);
-}
-
 enum burin_status burin_json_count(
         const struct burin_json_scan *scan, size_t *n_members, struct burin_error *err)
 {
@@ -345,7 +340,7 @@ enum burin_status burin_json_count(
         status = take_member(&ahead, false, &key, &more, err);
         if (status || !more)
             break;
-        status = skip(&ahead, err);
+        status = burin_json_skip(&ahead, err);
         ++*n_members;
     }
     return status;

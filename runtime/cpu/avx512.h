@@ -19,13 +19,6 @@ static inline __m512 burin_load_f16(const uint8_t *at)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)at));
 }
 
-static inline __m512 burin_load_bf16(const uint8_t *at)
-{
-    const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)at);
-
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
-
 /* Of 16 pairs of bf16, the first and the second ones, widened. */
 static inline __m512 burin_bf16_low_x16(__m512i pairs)
 {

@@ -1,5 +1,7 @@
 #include "runtime/device/ledger.h"
 
+#include "runtime/base/round.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +121,7 @@ enum burin_status burin_ledger_take(
     const size_t granule = ledger->device->granule;
     if (bytes > SIZE_MAX - granule)
         return burin_fail(err, BURIN_ENOMEM, "%s needs more than 2^64 bytes", owner);
-    const size_t rounded = (bytes + granule - 1) / granule * granule;
+    const size_t rounded = burin_round_up(bytes, granule);
     if (rounded > ledger->left)
         return burin_fail(
                 err, BURIN_ENOMEM, "%s needs %zu bytes, the device has %zu left", owner,

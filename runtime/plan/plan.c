@@ -1,5 +1,6 @@
 #include "runtime/plan/plan.h"
 
+#include "runtime/base/put.h"
 #include "runtime/base/units.h"
 #include "runtime/plan/size.h"
 
@@ -74,6 +75,7 @@ static enum burin_status find_kv(
                        : BURIN_OK;
 
     char known[128] = "";
+    struct burin_put list = { known, sizeof known, 0 };
     for (int i = 0; i < family->n_kv; i++) {
         const struct burin_kv_layout *kv = &family->kv[i];
         if (!request->kv_dtype_given || kv->dtype == request->kv_dtype) {
@@ -81,8 +83,7 @@ static enum burin_status find_kv(
             plan->kv_index = i;
             break;
         }
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, " %s", burin_dtype_name(kv->dtype));
+        burin_put(&list, " %s", burin_dtype_name(kv->dtype));
     }
     if (!plan->kv)
         return burin_fail(

@@ -1,13 +1,14 @@
 #include "runtime/text/added.h"
 
+#include "runtime/base/round.h"
 #include "runtime/base/utf8.h"
 #include "runtime/text/unicode.h"
 
 enum { ALIGN = 64 };
 
-static size_t align(size_t bytes)
+static size_t tokens_bytes(const struct burin_vocab *vocab)
 {
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return burin_round_up((size_t)vocab->n_added * sizeof(struct burin_added_token), ALIGN);
 }
 
 static size_t most_nodes(const struct burin_vocab *vocab)
@@ -20,8 +21,8 @@ static size_t most_nodes(const struct burin_vocab *vocab)
 
 size_t burin_added_bytes(const struct burin_vocab *vocab)
 {
-    return align((size_t)vocab->n_added * sizeof(struct burin_added_token)) +
-           align(most_nodes(vocab) * sizeof(struct burin_added_node));
+    return tokens_bytes(vocab) +
+           burin_round_up(most_nodes(vocab) * sizeof(struct burin_added_node), ALIGN);
 }
 
 /* The child of `node` for `byte`, or 0. */
@@ -51,11 +52,9 @@ enum burin_status burin_added_fill(
         void *region,
         struct burin_error *err)
 {
-    const size_t tokens_bytes =
-            align((size_t)vocab->n_added * sizeof(struct burin_added_token));
     *added = (struct burin_added){
         .tokens = region,
-        .nodes = (struct burin_added_node *)((char *)region + tokens_bytes),
+        .nodes = (struct burin_added_node *)((char *)region + tokens_bytes(vocab)),
         .n_nodes = BURIN_N_PASSES,
     };
     for (int pass = 0; pass < BURIN_N_PASSES; pass++)

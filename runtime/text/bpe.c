@@ -1,16 +1,13 @@
 #include "runtime/text/bpe.h"
 
+#include "runtime/base/round.h"
+
 #include <string.h>
 
 enum {
     ALIGN = 64,
     SHORT = 128 /* symbols up to which moving an array beats a heap */
 };
-
-static size_t align(size_t bytes)
-{
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
 
 /* At most two thirds full: most lookups are of pairs that do not merge. */
 static int log2_slots(size_t n_merges)
@@ -21,10 +18,15 @@ static int log2_slots(size_t n_merges)
     return log2;
 }
 
+static size_t pairs_bytes(size_t n_merges)
+{
+    return burin_round_up(
+            ((size_t)1 << log2_slots(n_merges)) * sizeof(struct burin_pair), ALIGN);
+}
+
 size_t burin_bpe_bytes(size_t n_merges)
 {
-    return align(((size_t)1 << log2_slots(n_merges)) * sizeof(struct burin_pair)) +
-           align(n_merges * sizeof(uint32_t));
+    return pairs_bytes(n_merges) + burin_round_up(n_merges * sizeof(uint32_t), ALIGN);
 }
 
 void burin_bpe_begin(struct burin_bpe *bpe, size_t n_merges, void *region)
@@ -36,7 +38,7 @@ void burin_bpe_begin(struct burin_bpe *bpe, size_t n_merges, void *region)
         .shift = 64 - log2,
         .mask = (uint32_t)(n - 1),
         .pairs = region,
-        .merged = (uint32_t *)((char *)region + align(n * sizeof(struct burin_pair))),
+        .merged = (uint32_t *)((char *)region + pairs_bytes(n_merges)),
         .unknown = -1,
     };
     for (size_t i = 0; i < n; i++)

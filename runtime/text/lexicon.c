@@ -1,5 +1,6 @@
 #include "runtime/text/lexicon.h"
 
+#include "runtime/base/round.h"
 #include "runtime/base/utf8.h"
 
 #include <string.h>
@@ -44,11 +45,6 @@ size_t burin_alphabet_bytes(struct burin_span text, char *bytes, bool *is_spelle
 
 /* ---- The table ------------------------------------------------------------------- */
 
-static size_t align(size_t bytes)
-{
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 static uint32_t n_slots(int32_t n_tokens)
 {
     uint32_t n = 64;
@@ -65,11 +61,11 @@ static struct layout lay_out(int32_t n_tokens, size_t n_bytes)
 {
     const size_t n = (size_t)n_tokens;
     struct layout at = { 0 };
-    at.slots = align(at.begins + (n + 1) * sizeof(uint32_t));
-    at.kinds = align(at.slots + n_slots(n_tokens) * sizeof(int32_t));
-    at.is_whole = align(at.kinds + n);
-    at.bytes = align(at.is_whole + n);
-    at.end = align(at.bytes + n_bytes);
+    at.slots = burin_round_up(at.begins + (n + 1) * sizeof(uint32_t), ALIGN);
+    at.kinds = burin_round_up(at.slots + n_slots(n_tokens) * sizeof(int32_t), ALIGN);
+    at.is_whole = burin_round_up(at.kinds + n, ALIGN);
+    at.bytes = burin_round_up(at.is_whole + n, ALIGN);
+    at.end = burin_round_up(at.bytes + n_bytes, ALIGN);
     return at;
 }
 

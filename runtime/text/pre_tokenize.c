@@ -1,5 +1,6 @@
 #include "runtime/text/pre_tokenize.h"
 
+#include "runtime/base/round.h"
 #include "runtime/base/utf8.h"
 #include "runtime/text/unicode.h"
 
@@ -34,7 +35,7 @@ size_t burin_splits_bytes(const struct burin_split *splits, int n)
     for (int i = 0; i < n; i++)
         if (splits[i].kind == BURIN_SPLIT_PATTERN)
             bytes += PATTERN_BYTES + 16 * splits[i].pattern.length;
-    return (bytes + 63) / 64 * 64;
+    return burin_round_up(bytes, 64);
 }
 
 static enum burin_status open_pattern(

@@ -1,6 +1,6 @@
 #include "runtime/text/tokenizer.h"
 
-#include "runtime/plan/plan.h"
+#include "runtime/base/round.h"
 #include "runtime/text/added.h"
 #include "runtime/text/bpe.h"
 #include "runtime/text/lexicon.h"
@@ -44,7 +44,7 @@ static enum burin_status lay_out(
     if (status)
         return status;
 
-    at->lexicon = (sizeof(struct burin_tokenizer) + ALIGN - 1) / ALIGN * ALIGN;
+    at->lexicon = burin_round_up(sizeof(struct burin_tokenizer), ALIGN);
     at->bpe = at->lexicon + lexicon_bytes;
     at->added = at->bpe + burin_bpe_bytes(vocab->n_merges);
     at->splits = at->added + burin_added_bytes(vocab);
@@ -60,11 +60,6 @@ enum burin_status burin_tokenizer_plan(
     if (!status)
         *bytes = at.end;
     return status;
-}
-
-size_t burin_tokenizer_assumed(int64_t n_vocab)
-{
-    return (size_t)burin_plan_tokenizer_bytes(n_vocab);
 }
 
 /* The bytes of a merge's half; `room` holds the longest token. */

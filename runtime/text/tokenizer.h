@@ -32,13 +32,10 @@
 
 struct burin_tokenizer;
 
-/* The bytes that a tokenizer of this vocabulary takes. */
+/* The bytes that a tokenizer of this vocabulary takes; never more than
+ * burin_plan_tokenizer_bytes() assumes from the number of tokens. */
 enum burin_status burin_tokenizer_plan(
         const struct burin_vocab *vocab, size_t *bytes, struct burin_error *err);
-
-/* The same before the file is known, from the number of tokens: the worst known, and never
- * less than the plan of a vocabulary that opens. */
-size_t burin_tokenizer_assumed(int64_t n_vocab);
 
 /* `memory` is `bytes` long, as planned, and aligned to 64. The vocab may be closed after.
  * BURIN_EFORMAT names a merge or a pattern that makes no sense. */

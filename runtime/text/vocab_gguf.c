@@ -1,5 +1,6 @@
 #include "runtime/text/vocab.h"
 
+#include "runtime/base/put.h"
 #include "runtime/text/patterns.h"
 #include "runtime/text/unicode.h"
 #include "runtime/weights/gguf.h"
@@ -68,15 +69,13 @@ static enum burin_status read_pre(
     }
 
     char known[256] = "";
-    for (size_t i = 0; i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++) {
-        strcat(known, i ? ", " : "");
-        strcat(known, pre_tokenizers[i].name);
-    }
+    struct burin_put list = { known, sizeof known, 0 };
+    for (size_t i = 0; i < sizeof pre_tokenizers / sizeof *pre_tokenizers; i++)
+        burin_put(&list, "%s%s", i ? ", " : "", pre_tokenizers[i].name);
     return burin_fail(
             err, BURIN_EMISMATCH,
             "the tokenizer splits text as %s says (tokenizer.ggml.pre), which is not "
-            "known; "
-            "known are %s",
+            "known; known are %s",
             burin_quote(name).text, known);
 }
 
@@ -283,8 +282,7 @@ static enum burin_status read_all(
         return burin_fail(
                 err, BURIN_EMISMATCH,
                 "the tokenizer is %s (tokenizer.ggml.model); only byte-level BPE "
-                "(\"gpt2\") "
-                "is known",
+                "(\"gpt2\") is known",
                 burin_quote(model).text);
     if ((status = burin_gguf_text(gguf, "tokenizer.ggml.pre", &pre, err)) ||
         (status = read_pre(vocab, pre, &adds_bos, err)) ||

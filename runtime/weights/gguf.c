@@ -629,11 +629,6 @@ static enum burin_status wrong_type(
             key, type_names[type], wanted);
 }
 
-bool burin_gguf_has(const struct burin_gguf *gguf, const char *key)
-{
-    return find_key(gguf, key) != NULL;
-}
-
 struct burin_span burin_gguf_key(
         const struct burin_gguf *gguf, size_t i, enum burin_gguf_type *type)
 {
@@ -740,21 +735,6 @@ enum burin_status burin_gguf_uint(
                 err, BURIN_EFORMAT, "%s: key %s is %" PRId64 ", at least 0 is wanted",
                 gguf->file.path, key, (int64_t)bits);
     *value = bits;
-    return BURIN_OK;
-}
-
-enum burin_status burin_gguf_number(
-        const struct burin_gguf *gguf,
-        const char *key,
-        double *value,
-        struct burin_error *err)
-{
-    const struct burin_gguf_entry *entry;
-    const enum burin_status status = get(gguf, key, &entry, err);
-    if (status)
-        return status;
-    if (entry->type == BURIN_GGUF_BOOL || !number_at(entry->type, entry->value, value))
-        return wrong_type(gguf, key, entry->type, "a number", err);
     return BURIN_OK;
 }
 

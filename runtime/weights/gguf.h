@@ -75,8 +75,6 @@ const struct burin_tensor *burin_gguf_find(
 
 /* ---- Metadata. Each fills *value, or leaves it as it was and fails. -------------- */
 
-bool burin_gguf_has(const struct burin_gguf *gguf, const char *key);
-
 /* The name and the type of key `i` < n_keys, in the order of names. */
 struct burin_span burin_gguf_key(
         const struct burin_gguf *gguf, size_t i, enum burin_gguf_type *type);
@@ -92,13 +90,6 @@ enum burin_status burin_gguf_uint(
         const struct burin_gguf *gguf,
         const char *key,
         uint64_t *value,
-        struct burin_error *err);
-
-/* Any integer or floating type. */
-enum burin_status burin_gguf_number(
-        const struct burin_gguf *gguf,
-        const char *key,
-        double *value,
         struct burin_error *err);
 
 /* A bool: one byte, any value but 0 is true, as in the reference. */

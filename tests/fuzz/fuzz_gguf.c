@@ -17,12 +17,10 @@ static void read_key(const struct burin_gguf *gguf, size_t i)
     memcpy(name, key.at, key.length);
 
     uint64_t integer;
-    double number;
     bool truth;
     struct burin_span text;
     struct burin_gguf_array array;
     (void)burin_gguf_uint(gguf, name, &integer, NULL);
-    (void)burin_gguf_number(gguf, name, &number, NULL);
     (void)burin_gguf_bool(gguf, name, &truth, NULL);
     if (!burin_gguf_text(gguf, name, &text, NULL))
         for (size_t at = 0; at < text.length; at++)

@@ -1,5 +1,6 @@
 /* runtime/text/tokenizer.h, on a small vocabulary with Llama 3's pattern, Qwen's NFC, missing
  * bytes and added tokens of every kind. */
+#include "runtime/plan/plan.h"
 #include "tests/runtime/text/tokenizers.h"
 
 #include <pthread.h>
@@ -84,7 +85,7 @@ SPEC(a_tokenizer_takes_the_planned_bytes_and_refuses_any_other_number)
             BURIN_EUSAGE, "aligned to 64");
     assert_null(tokenizer);
     assert_int_equal(bytes % 64, 0);
-    assert_true(burin_tokenizer_assumed(vocab.n_tokens) >= bytes);
+    assert_true(burin_plan_tokenizer_bytes(vocab.n_tokens) >= (int64_t)bytes);
     free(memory);
     burin_vocab_close(&vocab);
 }

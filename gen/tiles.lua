@@ -1,6 +1,6 @@
--- gen/tiles.lua -- What linear and linear_glu share: the kernel that multiplies rows by one
--- tile of 32 outputs, for each format of weights and of activations, and how much of rows and
--- tiles stays in a cache.
+-- gen/tiles.lua -- Tiles of 32 rows of a weight: what packs and gathers them, and what linear and
+-- linear_glu share, the kernel that multiplies rows by one tile, for each format of weights and of
+-- activations, and how much of rows and tiles stays in a cache.
 
 local size = require "gen.size"
 
@@ -48,14 +48,31 @@ function tiles.kernel(node, family, template, n_weights)
     sums.name = "sums_" .. tail
     params.rows = math.max(32, math.min(128, L2_SHARE // act.row_bytes(k) // 8 * 8))
     params.x_stride = act.name == "q8" and act.row_bytes(k) or k_name
+    sums.params.x_stride = params.x_stride
   end
   params.sums_of = sums.name
   return template, tail, needs, params
 end
 
+-- What packs up to 32 rows of a file into a tile.
+function tiles.pack(format)
+  return { template = format.pack, name = "pack_" .. format.name, params = { weight = format } }
+end
+
+-- What reads one row of a tile; `k` is its columns as C spells them.
+function tiles.gather(format, k)
+  return {
+    template = format.gather, name = ("gather_%s_%s"):format(format.name, tostring(k):lower()),
+    params = { k = k, weight = format },
+  }
+end
+
+-- Floats are multiplied strip by strip, with their sums in scratch; int8 and bf16 need none.
+function tiles.takes_scratch(node) return node.inputs.x.act == "f32" end
+
 -- Bytes of scratch a thread: sums of a part's rows, and a strip of a tile as floats.
 function tiles.scratch(node, n_weights)
-  if node.inputs.x.act ~= "f32" then return 0 end
+  if not tiles.takes_scratch(node) then return 0 end
   local panel = node.inputs.weight.format == "f32" and 0 or STRIP * 32 * 4
   return n_weights * F32_ROWS * 32 * 4 + panel
 end

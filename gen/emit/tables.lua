@@ -7,6 +7,7 @@ local size = require "gen.size"
 local structs = require "gen.emit.structs"
 local tables = require "gen.tables"
 local text = require "gen.emit.text"
+local tiles = require "gen.tiles"
 local layout = require "gen.layout"
 
 local emit = {}
@@ -165,7 +166,7 @@ function File:weights()
         packers[key] = pack.add(row.pack == "vector"
           and { template = "cpu/pack_vector.c", name = "pack_vector_" .. row.format,
                 params = { format = row.format } }
-          or { template = format.pack, name = "pack_" .. row.format, params = {} })
+          or tiles.pack(format))
       end
       name = packers[key]
     end

@@ -7,8 +7,8 @@ local q4_0 = {
   name = "q4_0", c_enum = "BURIN_FORMAT_Q4_0",
   group = 32,
   act = { default = "q8", exact = "f32" },
-  pack = "cpu/pack_q4_0.c",
-  gather = "cpu/gather_q4_0.c",
+  pack = "cpu/pack_q4.c",
+  gather = "cpu/gather_q4.c",
   nibbles = true, minimum = false, group_bytes = 576, quants_at = 64,
 }
 

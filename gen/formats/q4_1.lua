@@ -10,8 +10,8 @@ local q4_1 = {
   name = "q4_1", c_enum = "BURIN_FORMAT_Q4_1",
   group = 32, -- columns come in multiples of this
   act = { default = "q8", exact = "f32" },
-  pack = "cpu/pack_q4_1.c",
-  gather = "cpu/gather_q4_1.c",
+  pack = "cpu/pack_q4.c",
+  gather = "cpu/gather_q4.c",
   -- For templates: nibbles, a minimum, and the bytes of 32 rows x 32 columns.
   nibbles = true, minimum = true, group_bytes = 640, quants_at = 128,
 }

@@ -1,6 +1,7 @@
 -- gen/ops/embedding.lua -- y = weight[token_ids]: rows gathered from the packed table.
 
 local op = require "gen.op"
+local tiles = require "gen.tiles"
 
 return op.define "embedding" {
   inputs = { "token_ids", "weight" }, -- token_ids (rows), weight (n_vocab, d)
@@ -19,11 +20,7 @@ return op.define "embedding" {
     local weight = node.inputs.weight
     local format = require("gen.formats." .. weight.format)
     local d = node.dim_name(weight.dims[2])
-    local gather = {
-      template = format.gather,
-      name = ("gather_%s_%s"):format(format.name, d:lower()),
-      params = { k = d },
-    }
+    local gather = tiles.gather(format, d)
     return {
       template = "cpu/embedding.c",
       name = ("embedding_%s_%s"):format(format.name, d:lower()),

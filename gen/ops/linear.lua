@@ -26,10 +26,11 @@ return op.define "linear" {
     local template, tail, needs, params = tiles.kernel(node, family, "cpu/linear.c", 1)
     local n = size.of(node.inputs.weight.dims[1]):value()
     params.sign, params.put = adds and "+=" or "=", adds and "add" or "store"
+    local args = { "y", "y_stride", "x", "weight", node.dim_name(n), "rows" }
+    if tiles.takes_scratch(node) then args[#args + 1] = "scratch" end
     return {
       template = template, name = (adds and "linear_add_" or "linear_") .. tail,
-      needs = needs, params = params,
-      args = { "y", "y_stride", "x", "weight", node.dim_name(n), "rows", "scratch" },
+      needs = needs, params = params, args = args,
     }
   end,
 

@@ -47,11 +47,12 @@ return op.define "linear_glu" {
     params.activation = activation
     params.times = ("burin_%s_mul%s"):format(activation, family.cpu == "avx512" and "_x16" or "")
     params.y = require("gen.formats.act_" .. node.out)
+    local args = { "y", "x", "weight", node.dim_name(n, "d_ff"), "rows" }
+    if tiles.takes_scratch(node) then args[#args + 1] = "scratch" end
     return {
       template = template,
       name = ("linear_%s_%s_%s"):format(activation, tail, node.out),
-      needs = needs, params = params,
-      args = { "y", "x", "weight", node.dim_name(n, "d_ff"), "rows", "scratch" },
+      needs = needs, params = params, args = args,
     }
   end,
 

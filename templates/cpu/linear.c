@@ -11,8 +11,7 @@ static void ${name}(
         const ${x.c_type} *restrict x, /* (n_tokens, ${k}) as ${x.name} */
         const uint8_t *restrict w, /* (n_rows_out, ${k}), tiles of 32 rows */
         int n_rows_out,
-        int n_tokens,
-        uint8_t *restrict scratch)
+        int n_tokens)
 {
     enum {
         ROWS = ${rows}, /* that stay in the L2 cache from tile to tile */
@@ -43,5 +42,4 @@ static void ${name}(
                     burin_${put}_f32(out + i * (size_t)y_stride, sums[i], n_out);
             }
         }
-    (void)scratch;
 }

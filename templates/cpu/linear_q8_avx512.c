@@ -1,4 +1,5 @@
-% -- In: name, k (columns, as C spells it), weight (the format's module).
+% -- In: name, k (columns, as C spells it), weight (the format's module), x_stride (bytes of
+% -- a row of x).
 % local w = weight
 /* Up to 8 rows of int8 times a tile of ${w.name:upper()}. Weights are bytes offset by 128, so that a
  * group of 32 columns is one exact integer sum (8 vpdpbusd), and then
@@ -13,7 +14,7 @@ static inline __attribute__((always_inline)) void ${name}_rows(
         const uint8_t *restrict x,
         const int n_rows)
 {
-    enum { GROUPS = ${k} / 32, STRIDE = (GROUPS * 40 + 63) / 64 * 64 };
+    enum { GROUPS = ${k} / 32, STRIDE = ${x_stride} };
     __m512 sum[8][2];
 
 #pragma GCC unroll 8

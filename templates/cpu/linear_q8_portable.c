@@ -1,4 +1,5 @@
-% -- In: name, k (columns, as C spells it), weight (the format's module).
+% -- In: name, k (columns, as C spells it), weight (the format's module), x_stride (bytes of
+% -- a row of x).
 % local w = weight
 % local n_bits, zero, step = w.nibbles and 4 or 8, w.nibbles and 8 or 128, w.nibbles and 16 or 32
 % local integer = w.nibbles and "int16_t" or "int32_t"
@@ -12,7 +13,7 @@ static void ${name}(
         const uint8_t *restrict x, /* (n_rows, ${k}) as q8 */
         int n_rows)
 {
-    enum { GROUPS = ${k} / 32, STRIDE = (GROUPS * 40 + 63) / 64 * 64 };
+    enum { GROUPS = ${k} / 32, STRIDE = ${x_stride} };
 
     memset(sums, 0, (size_t)n_rows * sizeof *sums);
     for (int group = 0; group < GROUPS; group++, tile += ${w.group_bytes}) {

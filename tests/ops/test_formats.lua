@@ -2,6 +2,7 @@
 -- each format, against blocks decoded independently; and what a packed matrix takes.
 
 local spec = require "tests.support.spec"
+local tiles = require "gen.tiles"
 local harness = require "tests.ops.harness"
 
 local names = { "f32", "f16", "bf16", "q4_0", "q4_1", "q8_0" }
@@ -48,16 +49,16 @@ spec("a row of a tile is the file's row, and missing rows are zeros", function()
   local calls = {}
   for _, name in ipairs(names) do
     local format = require("gen.formats." .. name)
-    source:add { template = format.pack, name = "pack_" .. name, params = {} }
+    source:add(tiles.pack(format))
     for _, k in ipairs(widths[name]) do
-      local gather = ("gather_%s_%d"):format(name, k)
-      source:add { template = format.gather, name = gather, params = { k = k } }
+      local gather = tiles.gather(format, k)
+      source:add(gather)
       for _, n_rows in ipairs { 1, 17, 32 } do
         calls[#calls + 1] = ([[
     check(&(struct linear_config){
                   .format = %s, .k = %d, .tile_bytes = %d, .file_row_bytes = %d, .pack = pack_%s },
           %d, %s);
-]]):format(name:upper(), k, format.tile_bytes(k), format.file_row_bytes(k), name, n_rows, gather)
+]]):format(name:upper(), k, format.tile_bytes(k), format.file_row_bytes(k), name, n_rows, gather.name)
       end
     end
   end

@@ -2,6 +2,7 @@
 -- and activations: right, and the same bits whatever the rows and threads.
 
 local spec = require "tests.support.spec"
+local tiles = require "gen.tiles"
 local harness = require "tests.ops.harness"
 local size = require "gen.size"
 
@@ -36,7 +37,7 @@ local function add_config(source, family, c, emitted)
   local kernel = harness.kernel(op_name, node, family)
   if c.chunk then kernel.params.chunk = c.chunk end
   local name = ("%s_%s_%s_%s_%d_%d"):format(c.kind, c.format, act, c.out or "f32", c.k, c.n)
-  local pack = { template = format.pack, name = "pack_" .. c.format, params = {} }
+  local pack = tiles.pack(format)
   source:add(pack):add(kernel)
   emitted:add(pack):add(kernel)
   node.dim_name = function(_, name) return (name or "d_intermediate"):upper() end

@@ -127,7 +127,7 @@ static void decoder_block_bf16(
     /* line  local q = rope(linear(h, w.wq), batch.positions, { theta = 10000 })
      * line  local k = rope(linear(h, w.wk), batch.positions, { theta = 10000 })
      * line  local v = linear(h, w.wv) */
-    linear_q4_1_d_model(t, s->qkv, D_QKV, s->h, w->wq, D_FF, b->n_tokens, s->body_scratch);
+    linear_q4_1_d_model(t, s->qkv, D_QKV, s->h, w->wq, D_FF, b->n_tokens);
     burin_barrier(t); /* qkv complete */
     rope_d_head(t, s->qkv, D_QKV, N_HEADS, s->angles, b->n_tokens);
     rope_d_head(t, s->qkv + D_Q, D_QKV, N_KV_HEADS, s->angles, b->n_tokens);
@@ -145,8 +145,7 @@ static void decoder_block_bf16(
     /* line  x = x + linear(a, w.wo) */
     convert_d_q_q8(t, s->convert, s->a, b->n_tokens);
     burin_barrier(t); /* convert complete */
-    linear_add_q4_1_d_q(
-            t, s->x, D_MODEL, s->convert, w->wo, D_MODEL, b->n_tokens, s->body_scratch);
+    linear_add_q4_1_d_q(t, s->x, D_MODEL, s->convert, w->wo, D_MODEL, b->n_tokens);
     burin_barrier(t); /* x complete */
 
     /* line  local f = rms_norm(x, w.ffn_norm, { eps = 1e-5 }) */
@@ -154,13 +153,11 @@ static void decoder_block_bf16(
     burin_barrier(t); /* f complete */
 
     /* line  local g = silu(linear(f, w.w_gate)) * linear(f, w.w_up) */
-    linear_silu_q4_1_d_model_q8(
-            t, s->g, s->f, w->w_gate, D_FF, b->n_tokens, s->body_scratch);
+    linear_silu_q4_1_d_model_q8(t, s->g, s->f, w->w_gate, D_FF, b->n_tokens);
     burin_barrier(t); /* g complete */
 
     /* line  return x + linear(g, w.w_down) */
-    linear_add_q4_1_d_ff(
-            t, s->x, D_MODEL, s->g, w->w_down, D_MODEL, b->n_tokens, s->body_scratch);
+    linear_add_q4_1_d_ff(t, s->x, D_MODEL, s->g, w->w_down, D_MODEL, b->n_tokens);
     burin_barrier(t); /* x complete */
 }
 
@@ -197,8 +194,7 @@ void portable_step_bf16(const struct burin_team *t, const struct burin_call *cal
     /* line  return linear(rms_norm(out, w.norm, { eps = 1e-5 }), w.head) */
     rms_norm_d_model_q8(t, s.rms_norm, s.out, w.norm, b.n_outputs);
     burin_barrier(t); /* rms_norm complete */
-    linear_q8_0_d_model(
-            t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs, NULL);
+    linear_q8_0_d_model(t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs);
     burin_barrier(t); /* all threads are done when the first returns */
 }
 
@@ -219,7 +215,7 @@ static void decoder_block_f32(
     /* line  local q = rope(linear(h, w.wq), batch.positions, { theta = 10000 })
      * line  local k = rope(linear(h, w.wk), batch.positions, { theta = 10000 })
      * line  local v = linear(h, w.wv) */
-    linear_q4_1_d_model(t, s->qkv, D_QKV, s->h, w->wq, D_FF, b->n_tokens, s->body_scratch);
+    linear_q4_1_d_model(t, s->qkv, D_QKV, s->h, w->wq, D_FF, b->n_tokens);
     burin_barrier(t); /* qkv complete */
     rope_d_head(t, s->qkv, D_QKV, N_HEADS, s->angles, b->n_tokens);
     rope_d_head(t, s->qkv + D_Q, D_QKV, N_KV_HEADS, s->angles, b->n_tokens);
@@ -237,8 +233,7 @@ static void decoder_block_f32(
     /* line  x = x + linear(a, w.wo) */
     convert_d_q_q8(t, s->convert, s->a, b->n_tokens);
     burin_barrier(t); /* convert complete */
-    linear_add_q4_1_d_q(
-            t, s->x, D_MODEL, s->convert, w->wo, D_MODEL, b->n_tokens, s->body_scratch);
+    linear_add_q4_1_d_q(t, s->x, D_MODEL, s->convert, w->wo, D_MODEL, b->n_tokens);
     burin_barrier(t); /* x complete */
 
     /* line  local f = rms_norm(x, w.ffn_norm, { eps = 1e-5 }) */
@@ -246,13 +241,11 @@ static void decoder_block_f32(
     burin_barrier(t); /* f complete */
 
     /* line  local g = silu(linear(f, w.w_gate)) * linear(f, w.w_up) */
-    linear_silu_q4_1_d_model_q8(
-            t, s->g, s->f, w->w_gate, D_FF, b->n_tokens, s->body_scratch);
+    linear_silu_q4_1_d_model_q8(t, s->g, s->f, w->w_gate, D_FF, b->n_tokens);
     burin_barrier(t); /* g complete */
 
     /* line  return x + linear(g, w.w_down) */
-    linear_add_q4_1_d_ff(
-            t, s->x, D_MODEL, s->g, w->w_down, D_MODEL, b->n_tokens, s->body_scratch);
+    linear_add_q4_1_d_ff(t, s->x, D_MODEL, s->g, w->w_down, D_MODEL, b->n_tokens);
     burin_barrier(t); /* x complete */
 }
 
@@ -289,7 +282,6 @@ void portable_step_f32(const struct burin_team *t, const struct burin_call *call
     /* line  return linear(rms_norm(out, w.norm, { eps = 1e-5 }), w.head) */
     rms_norm_d_model_q8(t, s.rms_norm, s.out, w.norm, b.n_outputs);
     burin_barrier(t); /* rms_norm complete */
-    linear_q8_0_d_model(
-            t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs, NULL);
+    linear_q8_0_d_model(t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs);
     burin_barrier(t); /* all threads are done when the first returns */
 }

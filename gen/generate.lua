@@ -54,7 +54,7 @@ function generate.lower(model, family, last)
   family.programs = {}
   for i, program in ipairs(model.programs) do
     local ok, why = graph.verify(program)
-    if not ok then error(why, 0) end
+    if not ok then error({ message = why, code = 1 }, 0) end
     local lowered
     lowered, why = passes.run(program, context, last)
     if not lowered then error({ message = why, code = 2 }, 0) end

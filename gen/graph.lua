@@ -165,6 +165,11 @@ function graph.root(tensor)
   end
 end
 
+-- A description that can't be lowered, with the line of the operation where it shows.
+function graph.refuse(node, message, ...)
+  error({ message = ("%s:%d: %s"):format(node.file, node.line, message:format(...)), code = 1 }, 0)
+end
+
 -- ---- Copies -----------------------------------------------------------------------------
 
 -- Functions that copy operations and sections; `is_new(tensor)` says which tensors are copied
@@ -316,6 +321,18 @@ local function attr_text(attrs)
   return #parts > 0 and " { " .. table.concat(parts, ", ") .. " }" or ""
 end
 
+-- "0 ... 29", or "0 ... 4, 6" for those that aren't adjacent.
+function graph.layers_text(layers)
+  local parts, i = {}, 1
+  while i <= #layers do
+    local j = i
+    while layers[j + 1] == layers[j] + 1 do j = j + 1 end
+    parts[#parts + 1] = i == j and tostring(layers[i]) or layers[i] .. " ... " .. layers[j]
+    i = j + 1
+  end
+  return #parts > 6 and ("%d of them"):format(#layers) or table.concat(parts, ", ")
+end
+
 -- The program as text, one line an operation; names are numbered where they repeat.
 function graph.text(program)
   local lines, names, taken = {}, {}, {}
@@ -336,10 +353,9 @@ function graph.text(program)
       if op.layers then
         put(indent, "%s = layers(%s)", name_of(op.result), name_of(op.x))
         for _, section in ipairs(op.sections) do
-          local first, last = section.layers[1], section.layers[#section.layers]
-          put(indent, "  %s%s: %d layers, %d ... %d; x is %s", section.kind.name,
+          put(indent, "  %s%s: layers %s; x is %s", section.kind.name,
             section.signature and " [" .. section.signature .. "]" or "",
-            #section.layers, first, last, name_of(section.x))
+            graph.layers_text(section.layers), name_of(section.x))
           put_ops(section.ops, indent .. "    ")
           put(indent, "    return %s", name_of(section.result))
         end

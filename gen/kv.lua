@@ -1,7 +1,7 @@
 -- gen/kv.lua -- Where keys and values of each layer lie in a page: kv_layout's rows.
 --
--- A page holds 64 tokens of every layer that has a cache of its own; layers that read another
--- one's (nn.kv_of) have no row.
+-- A page holds 64 tokens of every layer that has a cache of its own, group by group; layers that
+-- read another one's (nn.kv_of) have no row.
 
 local kv = {}
 
@@ -25,17 +25,20 @@ local function appends(section)
   end
 end
 
--- { dtype, page_bytes, bytes_per_token, rows = { { layer, state, n_heads, ... } }, of_layer }
+-- { dtype, page_bytes, bytes_per_token, rows = { { group, layer, state, n_heads, ... } },
+--   of_group = { [group] = { [layer] = row } } }
 local function layout(model, dtype)
-  local rows, of_layer = {}, {}
+  local rows, of_group, place = {}, {}, {}
+  for i, group in ipairs(model.groups) do of_group[group], place[group] = {}, i end
   for _, program in ipairs(model.programs) do
     for _, item in ipairs(program.ops) do
       for _, section in ipairs(item.sections or {}) do
-        local state = appends(section)
+        local state, of_layer = appends(section), of_group[section.group]
         for _, layer in ipairs(state and section.layers or {}) do
           if not of_layer[layer] then
             of_layer[layer] = {
-              state = "kv", layer = layer, n_readers = reads(section, state) and 1 or 0,
+              state = "kv", group = section.group, layer = layer,
+              n_readers = reads(section, state) and 1 or 0,
               n_heads = state.n_heads, d_key = state.d_key, d_value = state.d_value,
               window = state.window or 0,
               bytes_per_token = state.n_heads * (state.d_key + state.d_value) * bytes_of[dtype],
@@ -49,14 +52,16 @@ local function layout(model, dtype)
       for _, section in ipairs(item.sections or {}) do
         for _, layer in ipairs(section.layers) do
           local owner = kv.owner(section, layer)
-          if owner ~= layer and of_layer[owner] then
-            of_layer[owner].n_readers = of_layer[owner].n_readers + 1
-          end
+          local row = of_group[section.group][owner]
+          if owner ~= layer and row then row.n_readers = row.n_readers + 1 end
         end
       end
     end
   end
-  table.sort(rows, function(a, b) return a.layer < b.layer end)
+  table.sort(rows, function(a, b)
+    if a.group ~= b.group then return place[a.group] < place[b.group] end
+    return a.layer < b.layer
+  end)
   local offset, bytes = 0, 0
   for _, row in ipairs(rows) do
     row.page_offset = offset
@@ -64,7 +69,7 @@ local function layout(model, dtype)
     bytes = bytes + row.bytes_per_token
   end
   return {
-    dtype = dtype, rows = rows, of_layer = of_layer, page_bytes = offset, bytes_per_token = bytes,
+    dtype = dtype, rows = rows, of_group = of_group, page_bytes = offset, bytes_per_token = bytes,
   }
 end
 

@@ -11,6 +11,9 @@ for word in ([[auto break case char const continue default do double else enum e
   reserved[word] = true
 end
 
+names.RULE = "lower-case letters, digits and '_', no word of C, "
+  .. "and none of b, layer, pages, s, scratch, t, w"
+
 -- An identifier that may stand in C as it is.
 function names.is_identifier(name)
   return type(name) == "string" and #name <= 48 and name:find "^[a-z][a-z0-9_]*$" ~= nil

@@ -104,7 +104,7 @@ function nn.new(source)
     end,
     __newindex = function(_, name, value)
       if not names.is_identifier(name) then
-        fail("dims: %s can't be a size's name: lower-case letters, digits and '_'", quoted(name))
+        fail("dims: %s can't be a size's name: %s", quoted(name), names.RULE)
       end
       if dims[name] then fail("dims: %s is declared already", name) end
       local x = at_line("dims: " .. name, size.of, value)
@@ -163,7 +163,7 @@ function nn.new(source)
     local weights, others = {}, {}
     for role, x in pairs(list) do
       if not names.is_identifier(role) then
-        fail("%s: %s can't be a role: lower-case letters, digits and '_'", name, quoted(role))
+        fail("%s: %s can't be a role: %s", name, quoted(role), names.RULE)
       end
       if graph.is_tensor(x) and x.weight then
         weights[#weights + 1] = { role = role, weight = x }
@@ -296,7 +296,7 @@ function nn.new(source)
     local state = new_state { state = "kv", settings = {} }
     for name, value in pairs(settings) do
       if not kv_fields[name] then fail("kv: unknown setting %s", quoted(name)) end
-      state.settings[name] = words.value(value)
+      state.settings[name] = at_line("kv: " .. name, function() return size.of(value):value() end)
     end
     return state
   end
@@ -348,8 +348,9 @@ function nn.new(source)
 
   local function describe_type(x)
     if graph.is_tensor(x) then return x.weight and "a weight" or "a tensor" end
-    if is_state(x) then return "a cache" end
+    if is_state(x) then return x.state == "kv" and "a cache" or "a state" end
     if size.is(x) then return "a size" end
+    if type(x) == "table" and x.each then return "a value of each layer's" end
     return x == nil and "nothing" or type(x) == "table" and "a table" or type(x)
   end
 
@@ -390,12 +391,20 @@ function nn.new(source)
     local inputs, shapes = {}, {}
     for i, name in ipairs(def.inputs) do
       local x = args[i]
+      local want = def.takes[name] or "f32"
       if x == nil and def.optional[name] then
         shapes[i] = false
-      elseif graph.is_tensor(x) then
-        inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x.shape
-      elseif is_state(x) then
+      elseif want == "kv" then
+        if not is_state(x) or x.state ~= "kv" then
+          fail("%s: %s must be a cache, got %s", def.name, name, describe_type(x))
+        end
+        if not x.n_heads then fail("%s: nothing was appended to the cache yet", def.name) end
         inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x
+      elseif graph.is_tensor(x) then
+        if x.dtype ~= want then
+          fail("%s: %s must be %s, got %s", def.name, name, want, x.dtype)
+        end
+        inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x.shape
       else
         fail("%s: %s must be a tensor, got %s", def.name, name, describe_type(x))
       end
@@ -408,6 +417,9 @@ function nn.new(source)
     local shape = at_line(def.name, def.shape, table.unpack(shapes, 1, #def.inputs + 1))
     for i, x in ipairs(shape) do shape[i] = size.of(x) end
     at_line(def.name, graph.elements, shape)
+    if not shape[1]:multiple() then
+      fail("%s: its rows must be an extent or a multiple of one, got %s", def.name, shape[1])
+    end
     local new = graph.op(def, inputs, own, shape, source.where())
     ops[#ops + 1] = new
     return new.result
@@ -472,7 +484,9 @@ function nn.new(source)
   end
   function words.input(name, shape, dtype)
     if not program then fail("input: declare it within a program") end
-    if not names.is_identifier(name) then fail("input: %s can't be a name", quoted(name)) end
+    if not names.is_identifier(name) then
+      fail("input: %s can't be a name: %s", quoted(name), names.RULE)
+    end
     if not graph.dtype_bytes[dtype or "f32"] then
       fail("input: unknown dtype %s", quoted(dtype))
     end
@@ -480,10 +494,15 @@ function nn.new(source)
   end
 
   function words.tap(name, x)
-    if not program or not graph.is_tensor(x) then
-      fail("tap: give a name and a tensor, in a program")
+    if not program or tracing or not graph.is_tensor(x) then
+      fail("tap: give a name and a tensor, in a program and not in a block's forward")
     end
-    if not names.is_identifier(name) then fail("tap: %s can't be a name", quoted(name)) end
+    if not names.is_identifier(name) then
+      fail("tap: %s can't be a name: %s", quoted(name), names.RULE)
+    end
+    for _, output in ipairs(program.outputs) do
+      if output.name == name then fail("tap: there is an output %s already", name) end
+    end
     program.outputs[#program.outputs + 1] = { name = name, tensor = x }
     return x
   end
@@ -510,12 +529,37 @@ function nn.new(source)
     })
   end
 
+  -- A layer's function is handed one place in the pages, and what a step has appended there must
+  -- not be written over by the same step.
+  local function check_caches(section)
+    local cache
+    for _, node in ipairs(section.ops) do
+      for _, input in ipairs(node.inputs) do
+        local state = input.tensor.state and input.tensor
+        if state and cache and state ~= cache then
+          fail("block '%s' uses two caches: its own, or another layer's", section.kind.name)
+        end
+        cache = cache or state
+      end
+      if node.def.state then
+        for _, layer in ipairs(section.layers) do
+          local key = section.group.role .. " " .. layer
+          if program.appended[key] then
+            fail("%s: layer %d has appended to its cache already", section.group.role, layer)
+          end
+          program.appended[key] = true
+        end
+      end
+    end
+  end
+
   -- Trace each kind of the group once: a call w.layers(x, batch).
   Group.__call = function(self, x, ...)
     if not graph.is_tensor(x) then
       fail("layers: x must be a tensor, got %s", describe_type(x))
     end
     if not program or ops ~= program.ops then fail("layers can't be called within a block") end
+    if not (self.group or self).role then fail("layers: give them a role in nn.model { ... }") end
     local where = source.where()
     local item = {
       layers = self.group or self, x = x, inputs = {}, sections = {},
@@ -541,6 +585,10 @@ function nn.new(source)
       for _, weight in ipairs(block.weights) do values[weight.role] = weight end
       for _, value in ipairs(block.values) do
         values[value.role] = value
+        if value.state == "state" then
+          fail("block '%s': %s: no operation keeps a state beside keys and values yet",
+            block.name, value.role)
+        end
         if value.each then
           value.of_layer = {}
           for _, layer in ipairs(section.layers) do
@@ -560,6 +608,7 @@ function nn.new(source)
           graph.is_tensor(result) and size.shape_text(result.shape) or describe_type(result))
       end
       section.result = result
+      check_caches(section)
     end
     item.result = graph.tensor { shape = x.shape, dtype = "f32", op = item, name = x.name }
     ops[#ops + 1] = item
@@ -568,7 +617,7 @@ function nn.new(source)
 
   -- One program: its function runs once.
   local function trace(name, run)
-    program = { name = name, inputs = {}, outputs = {}, ops = {} }
+    program = { name = name, inputs = {}, outputs = {}, ops = {}, appended = {} }
     ops = program.ops
     local result = run(face(model.members, "model"), batch)
     ops = nil
@@ -586,6 +635,9 @@ function nn.new(source)
     for _, output in ipairs(program.outputs) do
       if not graph.is_tensor(output.tensor) then
         fail("%s: output %s isn't a tensor", name, output.name)
+      end
+      if not output.tensor.op then
+        fail("%s: output %s isn't computed, it is a weight or an input", name, output.name)
       end
     end
     return program

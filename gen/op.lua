@@ -9,6 +9,7 @@
 --     bytes, reference                   see style.md, for people and tests
 --     out = { "f32", "q8" },             formats in which it can write its result itself
 --     writes = function(node, format)    whether it can for this node's sizes; default: yes
+--     takes = { index = "i32" },         what an input is if not f32; "kv" for a cache
 --     activation = "x",                  this input comes in the format that `weight` wants
 --     state = "kv",                      it writes that state; its result is not a buffer
 --     partition = "rows",                a thread takes burin_share(t, rows) of its extent
@@ -71,7 +72,7 @@ local known = {
   reference = "function", emit = "table", out = "table", partition = "string",
   in_place = "string", strided = "table", scratch = "function", kernel = "function",
   activation = "string", result_dtype = "string", state = "string", writes = "function",
-  may_overwrite = "table", gathers = "table", shares_scratch = "boolean",
+  may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
 }
 
 function op.define(name)
@@ -92,6 +93,7 @@ function op.define(name)
     def.inputs = inputs
     def.attrs = def.attrs or {}
     def.out = def.out or { "f32" }
+    def.takes = def.takes or {}
     return def
   end
 end

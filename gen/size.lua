@@ -139,6 +139,13 @@ function Size:slope_value()
   return self.slope[""] or 0
 end
 
+-- How many there are for each unit of its extent; nil where it isn't a whole multiple of one.
+function Size:multiple()
+  if self.extent and is_zero(self.fixed) and is_constant(self.slope) then
+    return self:slope_value()
+  end
+end
+
 -- As C spells it: a name, a number, or the expression it was made by.
 function Size:c()
   if self.name then return self.name:upper() end

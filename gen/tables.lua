@@ -49,7 +49,8 @@ function tables.kernel_nodes(program)
   return n
 end
 
--- A zero or missing row for a program that has kernels is our mistake.
+-- A zero or missing row for a program that has kernels is our mistake. (All that a phase makes
+-- may be carried.)
 function tables.check(program)
   local function need(ok, what)
     if not ok then error(("program '%s' has no %s"):format(program.name, what), 0) end
@@ -59,7 +60,7 @@ function tables.check(program)
   need(#program.buffers > 0, "buffers")
   need(tables.kernel_nodes(program) > 0, "kernel nodes")
   for i = 1, #program.phases do
-    need(program.costs[i].slope > 0 or program.scratch[i] > 0,
+    need(program.costs[0].slope + program.costs[i].slope + program.scratch[i] > 0,
       "cost for its phase " .. program.phases[i].name)
   end
 end

@@ -52,7 +52,10 @@ function File:argument(arg, op, inputs, access)
     return has_scratch and structs.scratch_bytes(self.program, op.phase) or "0"
   end
   if of_stride and inputs[of_stride] then return self:stride(inputs[of_stride]) end
-  if arg == "rows" then return access.batch .. "n_" .. graph.extent(op.result) end
+  if arg == "rows" then
+    local rows, n = op.result.shape[1]:multiple(), access.batch .. "n_" .. graph.extent(op.result)
+    return rows == 1 and n or ("%d * %s"):format(rows, n)
+  end
   if standard.shapes[arg] or arg == "max_pages" or size.extent_names[extent] then
     return access.batch .. arg
   end
@@ -147,23 +150,11 @@ end
 -- "_bf16", or nothing where no cache is read.
 function File:suffix(kv_dtype) return self.program.has_pages and "_" .. kv_dtype or "" end
 
--- "0 ... 29", or "0 ... 4, 6" for those that aren't adjacent.
-local function layers_text(layers)
-  local parts, i = {}, 1
-  while i <= #layers do
-    local j = i
-    while layers[j + 1] == layers[j] + 1 do j = j + 1 end
-    parts[#parts + 1] = i == j and tostring(layers[i]) or layers[i] .. " ... " .. layers[j]
-    i = j + 1
-  end
-  return #parts > 6 and ("%d of them"):format(#layers) or table.concat(parts, ", ")
-end
-
 function File:section_function(section, kv_dtype)
   local program, kind = self.program.name, section.kind
   local pages = structs.reads_pages(section.ops)
   self:put("/* Layers %s; s->%s is updated in place.   %s:%d %s.forward */",
-    layers_text(section.layers), graph.root(section.result).name, kind.where.file,
+    graph.layers_text(section.layers), graph.root(section.result).name, kind.where.file,
     kind.where.line, kind.name)
   self:put("static void %s%s(", section.name, self:suffix(kv_dtype))
   self:put("        const struct burin_team *t, /* every thread runs this and takes its share */")

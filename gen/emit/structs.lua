@@ -157,7 +157,7 @@ function structs.layer_tables(put, program, entry, layouts)
       local name = ("size_t %s_pages_%s"):format(role, layout.dtype)
       layer_table(put, "Where a page holds what a layer reads.", name, entry,
         function(section, layer)
-          local row = layout.of_layer[kv.owner(section, layer)]
+          local row = layout.of_group[entry.group][kv.owner(section, layer)]
           return row and row.page_offset or 0
         end)
     end
@@ -184,7 +184,8 @@ function structs.buffers(put, program)
       shape = ("(%s, %s)"):format(tostring(buffer.tensor.shape[1]), buffer.tensor.width_name)
     end
     put("    %s *%s; /* %s%s, %d B a row, %s */", c_type[buffer.dtype], buffer.name, shape,
-      buffer.dtype ~= "f32" and " as " .. buffer.dtype or "", buffer.bytes_per_row,
+      buffer.dtype ~= "f32" and " as " .. buffer.dtype or "",
+      buffer.bytes_per_unit // buffer.tensor.shape[1]:multiple(),
       buffer.phase == 0 and "carried" or program.phases[buffer.phase].name)
   end
   local scratch = false

@@ -46,6 +46,7 @@ end
 return op.define "attention" {
   inputs = { "q", "kv" }, -- q (tokens, n_heads * d_head), and the cache that keys were put in
   attrs  = { scale = "number?" }, -- of the scores; 1 / sqrt(d_head) if left out
+  takes = { kv = "kv" },
   strided = { "q" },
   out = { "f32", "bf16", "q8" },
 

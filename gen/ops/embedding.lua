@@ -6,6 +6,7 @@ local tiles = require "gen.tiles"
 return op.define "embedding" {
   inputs = { "token_ids", "weight" }, -- token_ids (rows), weight (n_vocab, d)
   emit   = { cpu = "cpu/embedding.c" },
+  takes = { token_ids = "i32" },
   partition = "rows",
 
   shape = function(token_ids, weight)

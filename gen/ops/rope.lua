@@ -33,6 +33,7 @@ return op.define "rope" {
     low_factor = "number?", high_factor = "number?", original = "number?",
   },
   emit   = { cpu = "cpu/rope.c" },
+  takes = { positions = "i32" },
   in_place = "x",
   strided = { "x" },
   partition = "rows",

@@ -7,6 +7,7 @@ return op.define "rope_angles" {
   inputs = { "positions" },              -- (rows)
   attrs  = { inv_freq = "table", d = "number" }, -- radians a position, d/2 of them
   emit   = { cpu = "cpu/rope_angles.c" },
+  takes = { positions = "i32" },
   partition = "rows",
 
   shape = function(positions, attrs)

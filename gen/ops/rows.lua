@@ -6,6 +6,7 @@ local op = require "gen.op"
 return op.define "rows" {
   inputs = { "x", "index" }, -- x (rows, d), index (outputs)
   emit   = { cpu = "cpu/rows.c" },
+  takes = { index = "i32" },
   partition = "rows",
   gathers = { "x" },
 

@@ -87,9 +87,6 @@ return function(program)
   local phases, index = {}, {}
   for _, node in ipairs(program.ops) do
     local extent = extent_of(node)
-    if not extent then
-      error(("%s:%d: %s: its rows have no extent"):format(node.file, node.line, node.def.name), 0)
-    end
     if not index[extent] then
       phases[#phases + 1] = { name = names[extent] or extent, extent = extent }
       index[extent] = #phases
@@ -100,8 +97,8 @@ return function(program)
       for _, inner in ipairs(section.ops) do
         inner.phase, inner.extent = index[extent], extent
         if extent_of(inner) ~= extent then
-          error(("%s:%d: %s: a block works on %s, this is %s"):format(inner.file, inner.line,
-            inner.def.name, extent, tostring(extent_of(inner))), 0)
+          graph.refuse(inner, "%s: a block works on %s, this is %s", inner.def.name, extent,
+            extent_of(inner))
         end
       end
     end

@@ -16,13 +16,14 @@ local SLOPE_UNIT, FIXED_UNIT = 64, 256
 
 local function round_up(n, unit) return (n + unit - 1) // unit * unit end
 
--- Bytes of one row.
+-- Bytes for each unit of its extent: of one row, or of the several that it has.
 local function row_bytes(tensor)
+  local rows = tensor.shape[1]:multiple()
   local columns = 1
   for i = 2, #tensor.shape do columns = columns * tensor.shape[i]:value() end
   local ok, act = pcall(require, "gen.formats.act_" .. tensor.dtype)
-  if ok and act.row_bytes then return act.row_bytes(columns) end
-  return columns * graph.dtype_bytes[tensor.dtype]
+  if ok and act.row_bytes then return rows * act.row_bytes(columns) end
+  return rows * columns * graph.dtype_bytes[tensor.dtype]
 end
 
 -- Live ranges over the flat order, both ends included.
@@ -35,7 +36,7 @@ local function live_ranges(program)
     if not buffer then
       buffer = {
         name = root.name, tensor = root, dtype = root.dtype, first = row.index, last = row.index,
-        bytes_per_row = row_bytes(root), extent = graph.extent(root), phases = {},
+        bytes_per_unit = row_bytes(root), extent = graph.extent(root), phases = {},
         file = row.op.file, line = row.op.line,
       }
       of_root[root] = buffer
@@ -69,7 +70,6 @@ local function live_ranges(program)
   end
   for _, output in ipairs(program.outputs) do
     local buffer = of_root[graph.root(output.tensor)]
-    if not buffer then error(("output '%s' isn't computed"):format(output.name), 0) end
     buffer.last, buffer.output = #flat - 1, output.name
     buffer.phases[#program.phases] = true
   end
@@ -121,7 +121,7 @@ return function(program, context)
     -- A buffer in another extent than its phase's (the result of `rows`) is carried too.
     local at_home = n_phases == 1 and buffer.extent == program.phases[phase].extent
     buffer.phase = at_home and phase or 0
-    buffer.slope = round_up(buffer.bytes_per_row, SLOPE_UNIT)
+    buffer.slope = round_up(buffer.bytes_per_unit, SLOPE_UNIT)
     table.insert(regions[buffer.phase], buffer)
   end
 
@@ -146,8 +146,8 @@ return function(program, context)
   local carried_extent
   for _, buffer in ipairs(regions[0]) do
     if carried_extent and carried_extent ~= buffer.extent then
-      error(("%s:%d: what phases carry has two extents: %s and %s"):format(
-        buffer.file, buffer.line, carried_extent, buffer.extent), 0)
+      graph.refuse(buffer, "what phases carry has two extents: %s and %s", carried_extent,
+        buffer.extent)
     end
     carried_extent = buffer.extent
   end
@@ -163,7 +163,7 @@ return function(program, context)
     }
     for _, buffer in ipairs(regions[i]) do
       buffer.offset = scratch + size.extent(extent) * buffer.at
-      buffer.bytes = size.extent(extent) * buffer.bytes_per_row
+      buffer.bytes = size.extent(extent) * buffer.bytes_per_unit
     end
   end
   program.buffers, program.n_ops = buffers, #flat

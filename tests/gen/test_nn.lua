@@ -157,6 +157,85 @@ spec("kinds of layers, ranges of them and taps", function()
   spec.contains(c, "layers_kind[layer] == 1")
 end)
 
+spec("a tap belongs into a program, once, and is something that it computes", function()
+  wrong(describe.model "  return nn.tap('deep', x)", 20, "tap: give a name and a tensor, in a program")
+  wrong(describe.model(nil, "  local x = nn.embedding(batch.token_ids, w.embed)\n  nn.tap('h', x)\n  nn.tap('h', x)"), 31, "there is an output h already")
+  wrong(describe.model(nil, "  return { e = nn.input('m', { nn.tokens, 4 }) }"), 29, "output e isn't computed")
+  wrong(describe.model(nil, "  nn.tap('s', nn.input('m', { nn.tokens, 4 }))"), 29, "tap: \"s\" can't be a name: lower-case")
+end)
+
+spec("an operation takes inputs of its own kind", function()
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.patches, 4 }, 'u8'))"), 29, "silu: x must be f32, got u8")
+  wrong(describe.model(nil, "  local x = nn.embedding(batch.token_ids, w.embed)\n  return nn.rows(x, nn.input('m', { nn.outputs }))"), 30, "rows: index must be i32, got f32")
+  wrong(block "  local y = nn.attention(x, x)", 20, "attention: kv must be a cache, got a tensor")
+  wrong(block "  local y = nn.attention(x, kv)", 20, "attention: nothing was appended to the cache yet")
+  wrong(block "  local y = x * nn.each { 1, 2 }", 20, "mul: other must be a tensor, got a value of each layer's")
+end)
+
+spec("rows are a multiple of an extent", function()
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.patches + 1, 4 }))"), 29, "silu: its rows must be an extent or a multiple of one, got patches + 1")
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { 3, 4 }))"), 29, "its rows must be an extent or a multiple of one, got 3")
+  local model = describe.text [[
+local model = nn.model { norm = nn.weight("norm", { 128 }) }
+function model.encode(w)
+  return nn.rms_norm(nn.input("pixels", { nn.patches * 9, 128 }), w.norm, { eps = 1e-6 })
+end
+return model
+]]
+  local families = describe.planned(model, { quant = "f32" })
+  spec.equal(families[1].programs[1].costs[1].slope, 9 * 128 * 4)
+  local c = require("gen.emit.c").family(model, families[1], {})
+  spec.contains(c, "9 * b.n_patches")
+end)
+
+local cached = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+d.d_q = d.n_heads * d.d_head
+local function kind()
+  return nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
+end
+local function attend(w, x, kv)
+  return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+end
+local first, second = kind(), kind()
+function first.forward(w, x, batch, kv) return attend(w, x, kv) end
+function second.forward(w, x, batch, kv)
+  SECOND
+end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 2, first } }), more = nn.layers("m.%d.", { { 1, first }, { 1, second } }) }
+function model.step(w, batch)
+  local x = w.layers(nn.embedding(batch.token_ids, w.e), batch)
+  STEP
+  return nn.linear(nn.rows(w.more(x, batch), batch.output_rows), w.e)
+end
+return model
+]]
+
+local function cached_text(second, step)
+  return (cached:gsub("SECOND", second or "return attend(w, x, kv)"):gsub("STEP", step or ""))
+end
+
+spec("two groups of layers have caches of their own", function()
+  local model = describe.text((cached_text():gsub("{ 1, first }, ", "")))
+  describe.planned(model, { quant = "f32" })
+  local places = {}
+  for i, row in ipairs(model.kv.f32.rows) do
+    places[i] = ("%s %d at %d"):format(row.group.role, row.layer, row.page_offset)
+  end
+  spec.equal(table.concat(places, ", "), "layers 0 at 0, layers 1 at 16384, more 0 at 32768")
+end)
+
+spec("a block has one cache, and a step appends to it once", function()
+  wrong(cached_text("return attend(w, attend(w, x, kv), nn.kv_of(0))"), 7, "append: this cache belongs to another layer")
+  wrong(cached_text("return attend(w, x, kv) + nn.attention(nn.linear(x, w.wq), nn.kv_of(0))"), 18, "block 'block' uses two caches")
+  wrong(cached_text("return attend(w, attend(w, x, kv), kv)"), 18, "more: layer 1 has appended to its cache already")
+  wrong(cached_text(nil, "x = w.layers(x, batch)"), 17, "layers: layer 0 has appended to its cache already")
+end)
+
+spec("what only later versions have is refused", function()
+  wrong(cached_text():gsub("kind%(%), kind%(%)", "kind(), nn.block { m = nn.state { { 4, 4 }, per = 'sequence' } }"), 18, "m: no operation keeps a state")
+end)
+
 local shared = [[
 local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head

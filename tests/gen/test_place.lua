@@ -89,7 +89,7 @@ local function live_set(program, phase)
   for at = 0, program.n_ops - 1 do
     local now = 0
     for _, buffer in ipairs(program.buffers) do
-      if buffer.phase == phase and buffer.first <= at and at <= buffer.last then now = now + buffer.bytes_per_row end
+      if buffer.phase == phase and buffer.first <= at and at <= buffer.last then now = now + buffer.bytes_per_unit end
     end
     most = math.max(most, now)
   end

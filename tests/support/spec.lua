@@ -69,7 +69,7 @@ end
 function spec.raises(part, run, ...)
   local ok, message = pcall(run, ...)
   if ok then error("expected an error with: " .. part, 2) end
-  message = tostring(message)
+  message = tostring(type(message) == "table" and message.message or message)
   if not message:find(part, 1, true) then
     error(("expected an error with\n%s\nfound\n%s"):format(part, message), 2)
   end

@@ -46,6 +46,12 @@ function generate.prepare(model, options)
   model.name = ("%s-%s-%s"):format(model.architecture, model.variant, model.recipe)
   if options.target ~= "any" then model.name = model.name .. "-" .. options.target end
   model.kv = kv.layouts(model)
+  for _, name in ipairs { "n_vocab", "n_ctx" } do -- an engine asks for both
+    if #model.kv.f32.rows > 0 and not model.dims_by_name[name] then
+      error({ message = ("%s: a model with a cache needs %s in nn.dims"):format(model.file, name),
+        code = 1 }, 0)
+    end
+  end
 end
 
 -- The programs of one family, after all passes or those up to `last`.

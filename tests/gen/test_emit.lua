@@ -164,7 +164,7 @@ end)
 
 local odd = {
   kinds_and_taps = [[
-local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head
 local function kind()
   return nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
@@ -189,7 +189,7 @@ end
 return model
 ]],
   shared_caches = [[
-local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head
 local owner = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
 function owner.forward(w, x, batch, kv)
@@ -216,7 +216,7 @@ end
 return model
 ]],
   two_programs = [[
-local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head
 local block = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
 function block.forward(w, x, batch, kv)

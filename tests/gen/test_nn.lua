@@ -117,7 +117,7 @@ spec("tied weights are one", function()
 end)
 
 local two_kinds = [[
-local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head
 local function kind()
   return nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
@@ -189,7 +189,7 @@ return model
 end)
 
 local cached = [[
-local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head
 local function kind()
   return nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
@@ -225,6 +225,11 @@ spec("two groups of layers have caches of their own", function()
   spec.equal(table.concat(places, ", "), "layers 0 at 0, layers 1 at 16384, more 0 at 32768")
 end)
 
+spec("a model with a cache says how long its context is", function()
+  local text = cached_text():gsub("{ 1, first }, ", ""):gsub("n_ctx = 128, ", "")
+  spec.raises("x.lua: a model with a cache needs n_ctx in nn.dims", describe.planned, describe.text(text), { quant = "f32" })
+end)
+
 spec("a block has one cache, and a step appends to it once", function()
   wrong(cached_text("return attend(w, attend(w, x, kv), nn.kv_of(0))"), 7, "append: this cache belongs to another layer")
   wrong(cached_text("return attend(w, x, kv) + nn.attention(nn.linear(x, w.wq), nn.kv_of(0))"), 18, "block 'block' uses two caches")
@@ -237,7 +242,7 @@ spec("what only later versions have is refused", function()
 end)
 
 local shared = [[
-local d = nn.dims { d_model = 32, n_vocab = 64, n_heads = 2, d_head = 16 }
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16 }
 d.d_q = d.n_heads * d.d_head
 local owner = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }) }
 function owner.forward(w, x, batch, kv)

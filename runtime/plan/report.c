@@ -50,10 +50,29 @@ static void write_owners(const struct burin_plan *plan, FILE *out)
             burin_grouped(plan->total_bytes).text);
 }
 
+/* The first phase whose rows this plan has no number of, or NULL. Only its fixed bytes are in
+ * the total. */
+static const char *phase_of_unknown_size(
+        const struct burin_plan *plan, const struct burin_program *program)
+{
+    for (int row = 0; row < program->n_costs; row++) {
+        const struct burin_linear *bytes = &program->costs[row].bytes;
+        if (bytes->slope.terms[0].factor && !plan->n[bytes->extent])
+            return program->costs[row].phase;
+    }
+    return NULL;
+}
+
 static void write_programs(const struct burin_plan *plan, FILE *out)
 {
     for (int i = 0; i < plan->family->n_programs; i++) {
         const struct burin_program *program = &plan->family->programs[i];
+        const char *unknown = phase_of_unknown_size(plan, program);
+        if (unknown) {
+            fprintf(out, "  program %s: not in this plan, which has no number of %s\n",
+                    program->name, unknown);
+            continue;
+        }
         fprintf(out, "  program %s: arena", program->name);
         for (int row = 0; row < program->n_costs; row++) {
             const struct burin_chunk_cost *cost = &program->costs[row];
@@ -119,7 +138,10 @@ static void json_programs(const struct burin_plan *plan, struct burin_json *json
         const int64_t nodes = (int64_t)graph->kernel_nodes + graph->copy_nodes;
         burin_json_open(json, NULL, '{');
         burin_json_text(json, "program", program->name, SIZE_MAX);
-        burin_json_integer(json, "n", plan->n[BURIN_TOKENS]);
+        if (phase_of_unknown_size(plan, program))
+            burin_json_null(json, "n");
+        else
+            burin_json_integer(json, "n", plan->n[BURIN_TOKENS]);
         burin_json_integer(json, "input_bytes", (int64_t)inputs);
         burin_json_integer(json, "arena_bytes", (int64_t)arena);
         burin_json_integer(json, "kernel_nodes", graph->kernel_nodes);

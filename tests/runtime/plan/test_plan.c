@@ -348,6 +348,34 @@ SPEC(a_program_without_costs_stops_the_plan)
     assert_non_null(strstr(refusal_of(&request), "no row in chunk_costs"));
 }
 
+SPEC(a_program_of_rows_that_no_option_counts_is_told_as_not_planned)
+{
+    static const struct burin_chunk_cost costs[] = {
+        { "carried", { .extent = BURIN_PATCHES }, 1 },
+        { "patches", { .slope = CONSTANT(512), .extent = BURIN_PATCHES }, 1 },
+    };
+    const struct burin_program programs[] = { tiny_programs[0],
+                                              { .name = "encode_image",
+                                                .n_costs = 2,
+                                                .costs = costs,
+                                                .graph = { .kernel_nodes = 3 } } };
+    struct burin_family family = tiny_families[0];
+    family.n_programs = 2;
+    family.programs = programs;
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.family = &family;
+    struct burin_plan plan = plan_of(&request);
+    char text[8192] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    burin_plan_report(&plan, out);
+    fclose(out);
+
+    assert_non_null(strstr(text, "program step: arena carried"));
+    assert_non_null(strstr(
+            text,
+            "program encode_image: not in this plan, which has no number of patches"));
+}
+
 SPEC(a_graph_whose_nodes_cost_nothing_stops_the_plan_of_a_gpu)
 {
     struct burin_plan_request request = request_on(64 * MIB);

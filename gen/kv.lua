@@ -8,6 +8,11 @@ local kv = {}
 kv.PAGE_TOKENS = 64
 local bytes_of = { f32 = 4, bf16 = 2 }
 
+-- Keys and values of one head in a page.
+function kv.head_bytes(d_key, d_value, dtype)
+  return (d_key + d_value) * kv.PAGE_TOKENS * bytes_of[dtype]
+end
+
 local function reads(section, state)
   for _, op in ipairs(section.ops) do
     for _, input in ipairs(op.inputs) do
@@ -41,7 +46,7 @@ local function layout(model, dtype)
               n_readers = reads(section, state) and 1 or 0,
               n_heads = state.n_heads, d_key = state.d_key, d_value = state.d_value,
               window = state.window or 0,
-              bytes_per_token = state.n_heads * (state.d_key + state.d_value) * bytes_of[dtype],
+              page_bytes = state.n_heads * kv.head_bytes(state.d_key, state.d_value, dtype),
             }
             rows[#rows + 1] = of_layer[layer]
           end
@@ -62,14 +67,14 @@ local function layout(model, dtype)
     if a.group ~= b.group then return place[a.group] < place[b.group] end
     return a.layer < b.layer
   end)
-  local offset, bytes = 0, 0
+  local offset = 0
   for _, row in ipairs(rows) do
-    row.page_offset = offset
-    offset = offset + row.bytes_per_token * kv.PAGE_TOKENS
-    bytes = bytes + row.bytes_per_token
+    row.page_offset, row.bytes_per_token = offset, row.page_bytes // kv.PAGE_TOKENS
+    offset = offset + row.page_bytes
   end
   return {
-    dtype = dtype, rows = rows, of_group = of_group, page_bytes = offset, bytes_per_token = bytes,
+    dtype = dtype, rows = rows, of_group = of_group, page_bytes = offset,
+    bytes_per_token = offset // kv.PAGE_TOKENS,
   }
 end
 

@@ -6,10 +6,12 @@
 -- that a weight's address is the layer's begin and a constant. Tied weights lie once.
 
 local graph = require "gen.graph"
+local node = require "gen.node"
+local tiles = require "gen.tiles"
 
 local layout = {}
 
-local TILE_ROWS, ALIGN = 32, 64
+local ALIGN = 64
 
 local function round_up(n, unit) return (n + unit - 1) // unit * unit end
 
@@ -24,7 +26,7 @@ local function packed(weight, format_name)
   local tile_bytes = format.tile_bytes(k)
   return {
     pack = "tile", format = format_name, tile_bytes = tile_bytes,
-    bytes = (rows + TILE_ROWS - 1) // TILE_ROWS * tile_bytes,
+    bytes = round_up(rows, tiles.ROWS) // tiles.ROWS * tile_bytes,
   }
 end
 
@@ -39,9 +41,7 @@ local function place(ops, section, offset, known)
     known[weight] = true
     return row
   end
-  local function format_of(weight)
-    return section and section.formats[weight] or weight.format
-  end
+  local function format_of(weight) return node.format(weight, section) end
   for _, op in ipairs(ops) do
     if not op.layers then
       local weights = op.weights or {}

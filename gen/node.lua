@@ -1,11 +1,10 @@
 -- gen/node.lua -- An operation as kernel(), scratch() and writes() of its file see it: plain
 -- numbers, formats and names. gen/op.lua says what is in it.
 
+local kv = require "gen.kv"
 local size = require "gen.size"
 
 local node = {}
-
-local PAGE_TOKENS = 64
 
 local function dims_of(tensor)
   local dims = {}
@@ -52,10 +51,10 @@ function node.face(op, section, context, kv_dtype)
   for _, input in ipairs(op.inputs) do
     local tensor = input.tensor
     if tensor.state then
-      local layout = model.kv[kv_dtype]
       inputs[input.name] = {
         n_heads = tensor.n_heads, d_key = tensor.d_key, d_value = tensor.d_value,
-        window = tensor.window or 0, page_bytes = layout.page_bytes, page_tokens = PAGE_TOKENS,
+        page_bytes = model.kv[kv_dtype].page_bytes,
+        head_bytes = kv.head_bytes(tensor.d_key, tensor.d_value, kv_dtype),
       }
     else
       inputs[input.name] = {

@@ -25,7 +25,7 @@
 -- kernel() and scratch() see a node:
 --   node.inputs.x   { dims = { "tokens", 576 }, dtype = "f32", act = "f32" | "bf16" | "q8",
 --                     format = "q4_1" (weights), stride = elements between rows }
---                   a KV cache: { n_heads, d_key, d_value, window, page_bytes, page_tokens }
+--                   a KV cache: { n_heads, d_key, d_value, page_bytes, head_bytes (of a page) }
 --   node.y          the result, likewise       node.out    its format
 --   node.attrs      the attributes             node.kv_dtype "bf16" | "f32"
 --   node.dim_name(576 [, "d_model"])           how C spells it: a name of that value, the given

@@ -6,6 +6,8 @@ local size = require "gen.size"
 
 local tiles = {}
 
+tiles.ROWS = 32 -- BURIN_TILE_ROWS, runtime/model.h
+
 local L2_SHARE = 256 * 1024 -- of a core's 1 MiB, for rows that many tiles meet
 local CHUNK = 256 * 1024    -- of weights that a thread reads in one go
 local STRIP = 128           -- columns of a tile as floats: 16 KiB, half of the L1 cache

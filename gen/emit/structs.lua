@@ -312,7 +312,7 @@ function structs.numbers(put, program, layouts)
   for _, layout in ipairs(layouts) do
     if entries[1] and #layout.rows > 0 and even_pages(entries[1], layout) then
       lines[#lines + 1] = ("    %sLAYER_PAGE_%s = %d, /* bytes of one layer in a page */"):format(
-        program.prefix:upper(), layout.dtype:upper(), layout.rows[1].bytes_per_token * kv.PAGE_TOKENS)
+        program.prefix:upper(), layout.dtype:upper(), layout.rows[1].page_bytes)
     end
   end
   if #lines > 0 then

@@ -8,6 +8,7 @@ local structs = require "gen.emit.structs"
 local tables = require "gen.tables"
 local text = require "gen.emit.text"
 local tiles = require "gen.tiles"
+local kv = require "gen.kv"
 local layout = require "gen.layout"
 
 local emit = {}
@@ -203,9 +204,9 @@ function File:kv(family)
     end
     local name = "NULL"
     if #rows > 0 then name = self:table("burin_layer_state", "kv_" .. dtype .. "_rows", rows) end
-    layouts[i] = ("{ .dtype = %s, .page_tokens = 64, .page_bytes = %d, .bytes_per_token = %d,\n"
+    layouts[i] = ("{ .dtype = %s, .page_tokens = %d, .page_bytes = %d, .bytes_per_token = %d,\n"
       .. "      .n_rows = %d, .rows = %s }"):format(
-      dtype_enum[dtype], layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
+      dtype_enum[dtype], kv.PAGE_TOKENS, layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
   end
   return self:table("burin_kv_layout", self.known.kv and family.name .. "_kv" or "kv", layouts)
 end

@@ -4,7 +4,7 @@
 -- vdpbf16ps takes them. An odd last column is paired with zeros.
 
 local bf16 = {
-  name = "bf16", c_enum = "BURIN_FORMAT_BF16",
+  name = "bf16",
   group = 1,
   act = { default = "bf16", exact = "f32" },
   pack = "cpu/pack_bf16.c",

@@ -3,7 +3,7 @@
 -- Packed: a tile is 32 rows; column after column, 32 halves each.
 
 local f16 = {
-  name = "f16", c_enum = "BURIN_FORMAT_F16",
+  name = "f16",
   group = 1,
   act = { default = "f32", exact = "f32" },
   pack = "cpu/pack_f16.c",

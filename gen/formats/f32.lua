@@ -3,7 +3,7 @@
 -- Packed: a tile is 32 rows; column after column, 32 floats each.
 
 local f32 = {
-  name = "f32", c_enum = "BURIN_FORMAT_F32",
+  name = "f32",
   group = 1,
   act = { default = "f32", exact = "f32" },
   pack = "cpu/pack_f32.c",

@@ -4,7 +4,7 @@
 -- Packed: as q4_1.lua without the 32 m.
 
 local q4_0 = {
-  name = "q4_0", c_enum = "BURIN_FORMAT_Q4_0",
+  name = "q4_0",
   group = 32,
   act = { default = "q8", exact = "f32" },
   pack = "cpu/pack_q4.c",

@@ -7,7 +7,7 @@
 -- before nibbles because the other way loses 10 % of the bandwidth.
 
 local q4_1 = {
-  name = "q4_1", c_enum = "BURIN_FORMAT_Q4_1",
+  name = "q4_1",
   group = 32, -- columns come in multiples of this
   act = { default = "q8", exact = "f32" },
   pack = "cpu/pack_q4.c",

@@ -6,7 +6,7 @@
 -- vpdpbusd multiplies unsigned by signed bytes.
 
 local q8_0 = {
-  name = "q8_0", c_enum = "BURIN_FORMAT_Q8_0",
+  name = "q8_0",
   group = 32,
   act = { default = "q8", exact = "f32" },
   pack = "cpu/pack_q8_0.c",

@@ -21,7 +21,6 @@
 local op = require "gen.op"
 local size = require "gen.size"
 
-local PAGE_TOKENS = 64
 local SLOTS = 17        -- BURIN_N_SLOTS, runtime/cpu/attention.h
 local ROWS_AT_ONCE = 32 -- of a tile, beside one head's block in the L1 cache
 
@@ -39,7 +38,6 @@ local function shape_of(node)
   return {
     d = d, d_q = d_q, n_kv_heads = n_kv_heads, group = group, tile_rows = tile_rows,
     rows = rows, slot = (rows * (d + 2) + 15) // 16 * 16,
-    head_bytes = 2 * d * PAGE_TOKENS * (node.kv_dtype == "bf16" and 2 or 4),
   }
 end
 
@@ -98,7 +96,8 @@ return op.define "attention" {
       needs = { block },
       params = {
         block = block.name, d = s.d, d_q = s.d_q, group = s.group, n_kv_heads = s.n_kv_heads,
-        tile_rows = s.tile_rows, slot = s.slot, head_bytes = s.head_bytes, out = out,
+        tile_rows = s.tile_rows, slot = s.slot, n_slots = SLOTS,
+        head_bytes = node.inputs.kv.head_bytes, out = out,
         query = narrow and "uint16_t" or "float",
         page_bytes = node.inputs.kv.page_bytes, scale = scale * math.log(math.exp(1), 2),
       },

@@ -1,5 +1,5 @@
 -- gen/ops/convert.lua -- A row in the format that a weight's format wants to read:
--- gen/formats/act_*.lua. passes/lower.lua puts it in, passes/fuse.lua into the row's maker.
+-- gen/formats/act_*.lua. passes/lower.lua puts it in, passes/fuse_convert.lua into the row's maker.
 
 local op = require "gen.op"
 

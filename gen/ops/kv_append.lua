@@ -4,8 +4,6 @@
 local op = require "gen.op"
 local size = require "gen.size"
 
-local PAGE_TOKENS = 64
-
 local function value(x) return size.of(x):value() end
 
 return op.define "kv_append" {
@@ -32,7 +30,7 @@ return op.define "kv_append" {
       name = ("kv_append_%s_%dx%d"):format(dtype, n_kv_heads, d),
       params = {
         d = d, n_kv_heads = n_kv_heads, kv = dtype, page_bytes = kv.page_bytes,
-        head_bytes = 2 * d * PAGE_TOKENS * (dtype == "bf16" and 2 or 4),
+        head_bytes = kv.head_bytes,
       },
       args = {
         "pages", "k", "k_stride", "v", "v_stride", "positions", "sequence_of", "page_table",

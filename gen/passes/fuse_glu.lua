@@ -3,6 +3,7 @@
 -- written nor read.
 
 local graph = require "gen.graph"
+local node_of = require "gen.node"
 local op = require "gen.op"
 
 local activations = { silu = true, gelu_tanh = true }
@@ -26,8 +27,8 @@ return function(program)
     local gate, up = linear_behind(graph.input(act, "x")), linear_behind(other)
     if not (gate and up) or graph.input(gate, "x") ~= graph.input(up, "x") then return end
     local w_gate, w_up = graph.input(gate, "weight"), graph.input(up, "weight")
-    local formats = list.formats or { [w_gate] = w_gate.format, [w_up] = w_up.format }
-    if formats[w_gate] == formats[w_up] and w_gate.shape[1] == w_up.shape[1] then return act, gate, up end
+    local same_format = node_of.format(w_gate, list) == node_of.format(w_up, list)
+    if same_format and w_gate.shape[1] == w_up.shape[1] then return act, gate, up end
   end
 
   for _, list in ipairs(graph.lists(program)) do

@@ -4,9 +4,9 @@
 -- matrices (d_kv) give every thread a share.
 
 local graph = require "gen.graph"
+local node_of = require "gen.node"
 local size = require "gen.size"
-
-local TILE_ROWS = 32
+local tiles = require "gen.tiles"
 
 -- Every reader takes columns of a wider buffer.
 local function takes_columns(program, tensor)
@@ -32,10 +32,6 @@ local function takes_columns(program, tensor)
   return true
 end
 
-local function format_of(weight, list)
-  return list.formats and list.formats[weight] or weight.format
-end
-
 return function(program)
   for _, list in ipairs(graph.lists(program)) do
     local groups, by_key = {}, {}
@@ -43,8 +39,8 @@ return function(program)
       if node.def and node.def.name == "linear" then
         local x, weight = graph.input(node, "x"), graph.input(node, "weight")
         local rows = weight.shape[1]:value()
-        if rows % TILE_ROWS == 0 and takes_columns(program, node.result) then
-          local key = x.id .. " " .. format_of(weight, list)
+        if rows % tiles.ROWS == 0 and takes_columns(program, node.result) then
+          local key = x.id .. " " .. node_of.format(weight, list)
           if not by_key[key] then
             by_key[key] = {}
             groups[#groups + 1] = by_key[key]

@@ -6,11 +6,8 @@
 -- once a layer.
 
 local graph = require "gen.graph"
+local node_of = require "gen.node"
 local op = require "gen.op"
-
-local function format_of(weight, list)
-  return list.formats and list.formats[weight] or weight.format
-end
 
 local function new_op(def, inputs, attrs, shape, like)
   local new = graph.op(def, inputs, attrs, shape, like)
@@ -46,7 +43,7 @@ return function(program, context)
       local takes = node.def and node.def.activation
       if takes then
         local weight = graph.input(node, "weight")
-        local module = require("gen.formats." .. format_of(weight, list))
+        local module = require("gen.formats." .. node_of.format(weight, list))
         local format = module.act[context.family.exact and "exact" or "default"]
         local x = graph.input(node, takes)
         if format ~= "f32" then

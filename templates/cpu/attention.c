@@ -1,8 +1,8 @@
 % -- In: name, block (the function for one block), d (of a head), group (query heads for a
 % -- KV head), n_kv_heads, d_q (all heads), scale (of scores, in units of log 2), tile_rows
-% -- (queries), slot (floats of a partial), page_bytes, head_bytes (one head's keys and values
-% -- in a page), out ("f32", "bf16", "q8"), query ("float", "uint16_t" for bf16: as the block
-% -- function reads it).
+% -- (queries), slot (floats of a partial), n_slots, page_bytes, head_bytes (one head's keys
+% -- and values in a page), out ("f32", "bf16", "q8"), query ("float", "uint16_t" for bf16: as
+% -- the block function reads it).
 % local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t" }
 /* y = acc / sum, in the head's columns of each of the tile's rows. */
 static void ${name}_store(
@@ -40,7 +40,7 @@ static void ${name}_store(
     }
 }
 
-/* y = softmax(q . keys / sqrt(${d})) values, causal by position; ${group} query heads share a
+/* y = softmax(scale * q . keys) values, causal by position; ${group} query heads share a
  * KV head. How the work is cut and what is merged: runtime/cpu/attention.h. */
 static void ${name}(
         const struct burin_team *t,
@@ -58,6 +58,7 @@ static void ${name}(
         size_t scratch_stride) /* and from one thread's to the next one's */
 {
     enum { GROUP = ${group}, D = ${d}, SLOT = ${slot}, HEAD_BYTES = ${head_bytes} };
+    _Static_assert(BURIN_N_SLOTS == ${n_slots}, "scratch holds so many: gen/ops/attention.lua");
     const struct burin_attention a = {
         .positions = positions,
         .sequence_of = sequence_of,

@@ -160,6 +160,18 @@ spec("llama_tiny's programs are the golden ones", function()
   end
 end)
 
+spec("gen and the runtime agree on the numbers that both state", function()
+  local function number(path, name)
+    local file = assert(io.open(path))
+    local text = file:read "a"
+    file:close()
+    return math.tointeger(text:match(name .. " = (%d+)"))
+  end
+  spec.equal(number("runtime/cpu/attention.h", "BURIN_BLOCK"), require("gen.kv").PAGE_TOKENS)
+  spec.equal(number("runtime/model.h", "BURIN_TILE_ROWS"), require("gen.tiles").ROWS)
+  spec.equal(number("runtime/model.h", "BURIN_MAX_TERMS"), require("gen.size").MAX_TERMS)
+end)
+
 -- ---- Descriptions that are not llama -----------------------------------------------------------
 
 local odd = {

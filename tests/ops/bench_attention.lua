@@ -10,7 +10,8 @@ local attention = require "gen.ops.attention"
 
 local heads, kv_heads = tonumber(arg[1] or 9), tonumber(arg[2] or 3)
 local d, layers = tonumber(arg[3] or 64), tonumber(arg[4] or 30)
-local layer_bytes = kv_heads * 2 * d * 64 * 2
+local head_bytes = require("gen.kv").head_bytes(d, d, "bf16")
+local layer_bytes = kv_heads * head_bytes
 
 local main_text = [[
 enum { LAYERS = %d, D_Q = %d, D_KV = %d, LAYER_BYTES = %d, SCRATCH = %d, MAX = 8192 };
@@ -110,7 +111,10 @@ for _, family in ipairs(harness.here()) do
     inputs = {
       q = { dims = { "tokens", heads * d } },
       k = {}, v = {},
-      kv = { n_heads = kv_heads, d_key = d, d_value = d, page_bytes = layers * layer_bytes },
+      kv = {
+        n_heads = kv_heads, d_key = d, d_value = d, page_bytes = layers * layer_bytes,
+        head_bytes = head_bytes,
+      },
     },
   }
   if d % 32 ~= 0 then node.out = "f32" end

@@ -4,6 +4,7 @@
 local spec = require "tests.support.spec"
 local harness = require "tests.ops.harness"
 local attention = require "gen.ops.attention"
+local kv = require "gen.kv"
 
 local wrapper = [[
 static void append_%s(const struct burin_team *t, void *context)
@@ -28,14 +29,18 @@ static const struct check_config %s = {
 
 -- Adds one shape's kernels to a source; returns them and their node.
 local function add_kernels(source, family, heads, kv_heads, d, kv_dtype, out)
-  local layer_bytes = kv_heads * 2 * d * 64 * (kv_dtype == "bf16" and 2 or 4)
+  local head_bytes = kv.head_bytes(d, d, kv_dtype)
+  local layer_bytes = kv_heads * head_bytes
   local node = {
     kv_dtype = kv_dtype, out = out,
     inputs = {
       q = { dims = { "tokens", heads * d } },
       k = { dims = { "tokens", kv_heads * d } },
       v = { dims = { "tokens", kv_heads * d } },
-      kv = { n_heads = kv_heads, d_key = d, d_value = d, page_bytes = 2 * layer_bytes },
+      kv = {
+        n_heads = kv_heads, d_key = d, d_value = d, page_bytes = 2 * layer_bytes,
+        head_bytes = head_bytes,
+      },
     },
   }
   local append = harness.kernel("kv_append", node, family)

@@ -2,7 +2,7 @@
 -- tensor_mapping.py. Where a file holds something else than the release does, that is said
 -- here too: llama's q and k rows lie in pairs (2i, 2i + 1) of each head.
 
-local gguf = { container = "BURIN_GGUF" }
+local gguf = {}
 
 local outside = {
   ["model.embed_tokens.weight"] = "token_embd.weight",

@@ -1,7 +1,7 @@
 -- gen/formats/spellings/hf.lua -- Names in safetensors: nn.weight's own, behind the group's
 -- prefix.
 
-local hf = { container = "BURIN_SAFETENSORS" }
+local hf = {}
 
 function hf.name(_, weight, layer, group)
   if not layer then return weight.hf end

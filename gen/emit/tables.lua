@@ -165,8 +165,7 @@ function File:weights()
       if not packers[key] then
         local format = require("gen.formats." .. row.format)
         packers[key] = pack.add(row.pack == "vector"
-          and { template = "cpu/pack_vector.c", name = "pack_vector_" .. row.format,
-                params = { format = row.format } }
+          and { template = "cpu/pack_vector.c", name = "pack_vector", params = {} }
           or tiles.pack(format))
       end
       name = packers[key]

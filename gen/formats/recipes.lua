@@ -79,7 +79,6 @@ function recipes.from_checkpoint(model, format_of)
   local missing = {}
   each_weight(model, function(weight, layer, set, group)
     local format, why = format_of(weight, layer, group)
-    if #weight.shape == 1 and (format == "bf16" or format == "f16") then format = "f32" end
     if not format then missing[#missing + 1] = why end
     set(format)
   end)

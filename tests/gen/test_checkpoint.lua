@@ -34,9 +34,9 @@ spec("the formats of a GGUF's tensors, behind values of every type", function()
   local values = text "a" .. string.pack("<I4I4", 4, 7) .. text "b" .. string.pack("<I4", 8) .. text "x"
     .. text "c" .. string.pack("<I4I4I8", 9, 8, 2) .. text "p" .. text "q"
     .. text "d" .. string.pack("<I4I4I8", 9, 6, 3) .. ("\0"):rep(12)
-  local path = write("a.gguf", gguf(2, 4, values .. tensor("token_embd.weight", 8) .. tensor("blk.1.attn_q.weight", 14)))
+  local path = write("a.gguf", gguf(2, 4, values .. tensor("token_embd.weight", 30) .. tensor("blk.1.attn_q.weight", 14)))
   local format_of = checkpoint.reader(path, model)
-  spec.equal(format_of(model.weights[1]), "q8_0")
+  spec.equal(format_of(model.weights[1]), "bf16")
   local wq
   for _, weight in ipairs(model.groups[1].layers[1].weights) do if weight.role == "wq" then wq = weight end end
   local format, why = format_of(wq, 1, model.groups[1])
@@ -44,6 +44,19 @@ spec("the formats of a GGUF's tensors, behind values of every type", function()
   spec.equal(why, "blk.1.attn_q.weight is Q6_K, which isn't supported")
   format, why = format_of(wq, 0, model.groups[1])
   spec.equal(why, "blk.0.attn_q.weight is missing")
+end)
+
+spec("formats that a weight can't have", function()
+  local norm, embed
+  for _, weight in ipairs(model.weights) do
+    if weight.role == "norm" then norm = weight elseif weight.role == "embed" then embed = weight end
+  end
+  local format_of = checkpoint.reader(write("v.gguf", gguf(2, 0, tensor("output_norm.weight", 30) .. tensor("token_embd.weight", 3))), model)
+  spec.equal(format_of(norm), "f32") -- from bf16
+  local _, why = format_of(embed)
+  spec.equal(why, "token_embd.weight is q4_1 in rows of D_MODEL")
+  _, why = checkpoint.reader(write("v.gguf", gguf(1, 0, tensor("output_norm.weight", 8))), model)(norm)
+  spec.equal(why, "output_norm.weight is a vector in q8_0")
 end)
 
 spec("GGUF files that announce more than they hold", function()

@@ -67,31 +67,6 @@ spec("a row of a tile is the file's row, and missing rows are zeros", function()
   harness.run(family, source)
 end)
 
-spec("a vector becomes plain floats", function()
-  local family = harness.families[1]
-  local source = harness.source(family):write '#include "tests/ops/linear_check.h"\n\n'
-  local body = {}
-  for _, name in ipairs { "f32", "f16", "bf16" } do
-    source:add { template = "cpu/pack_vector.c", name = "pack_vector_" .. name, params = { format = name } }
-    body[#body + 1] = ([[
-    {
-        const struct linear_config c = { .format = %s, .k = 37 };
-        uint8_t file[37 * 4 + 1];
-        const uint8_t *rows[] = { file + 1 };
-        float y[37];
-        uint64_t seed = 1;
-        check_random_row(file + 1, &c, &seed);
-        pack_vector_%s((uint8_t *)y, rows, 1, 37);
-        for (int i = 0; i < 37; i++)
-            CHECK(y[i] == (float)check_weight(rows[0], c.format, i));
-    }
-]]):format(name:upper(), name)
-  end
-  source:write("int main(void)\n{\n" .. table.concat(body) .. "    return 0;\n}\n")
-
-  harness.run(family, source)
-end)
-
 spec("whole tiles take exactly the file's bytes", function()
   for _, name in ipairs(names) do
     local format = require("gen.formats." .. name)

@@ -85,11 +85,20 @@ return op.define "attention" {
     local scale = node.attrs.scale or 1 / math.sqrt(s.d)
     local narrow = -- queries and weights in bf16
       family.cpu == "avx512" and not family.exact and node.kv_dtype == "bf16"
+    local query = narrow and "uint16_t" or "float"
     local block = {
-      template = ("cpu/attention_block_%s%s.c"):format(family.cpu, narrow and "_bf16" or ""),
-      name = "attend_" .. tail,
+      template = ("cpu/attention_block_%s.c"):format(family.cpu), name = "attend_" .. tail,
       params = { d = s.d, group = s.group, kv = node.kv_dtype },
     }
+    if family.cpu == "avx512" then
+      local products = {
+        template = ("cpu/attention_products_avx512%s.c"):format(narrow and "_bf16" or ""),
+        name = ("products_%s_%d"):format(node.kv_dtype, s.d),
+        params = { d = s.d, kv = node.kv_dtype },
+      }
+      block.needs = { products }
+      block.params.query, block.params.products = query, products.name
+    end
     return {
       template = "cpu/attention.c",
       name = ("attention_%s_%s"):format(tail, out),
@@ -97,8 +106,7 @@ return op.define "attention" {
       params = {
         block = block.name, d = s.d, d_q = s.d_q, group = s.group, n_kv_heads = s.n_kv_heads,
         tile_rows = s.tile_rows, slot = s.slot, n_slots = SLOTS,
-        head_bytes = node.inputs.kv.head_bytes, out = out,
-        query = narrow and "uint16_t" or "float",
+        head_bytes = node.inputs.kv.head_bytes, out = out, query = query,
         page_bytes = node.inputs.kv.page_bytes, scale = scale * math.log(math.exp(1), 2),
       },
       args = {

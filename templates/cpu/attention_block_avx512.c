@@ -1,117 +1,12 @@
-% -- In: name, d (of a head), group (query heads for a KV head), kv ("bf16", "f32").
+% -- In: name, d (of a head), group (query heads for a KV head), kv ("bf16", "f32"), query
+% -- ("float", "uint16_t" for bf16: the softmax's weights, too), products (the begin of two
+% -- functions' names: attention_products_avx512*.c).
 % local element = kv == "bf16" and "uint32_t" or "float"
 % local whole = d // 16 * 16
-/* How one block of keys and values meets the rows of a tile, up to 6 at once: each vector of
- * keys is loaded and widened once for 6 multiplications. Sums run over d, and then over keys,
- * in order, so the bits of a row do not depend on the rows beside it. */
-
-/* score[r][c] = q[r] . keys 16 c ... 16 c + 15.   24 accumulators, the queries from memory */
-static inline __attribute__((always_inline)) void ${name}_qk(
-        __m512 (*score)[4],
-        const float *restrict q, /* (n_rows, ${d}) */
-        const ${element} *restrict keys,
-        const int n_rows)
-{
-    for (int r = 0; r < n_rows; r++)
-        for (int c = 0; c < 4; c++)
-            score[r][c] = _mm512_setzero_ps();
-
-#pragma GCC unroll 1
-    for (int i = 0; i < ${d}; i += 2)
-#pragma GCC unroll 4
-        for (int c = 0; c < 4; c++) {
-% if kv == "bf16" then
-            const __m512i pair = _mm512_loadu_si512(keys + i * 32 + c * 16);
-            const __m512 even = burin_bf16_low_x16(pair);
-            const __m512 odd = burin_bf16_high_x16(pair);
-% else
-            const __m512 even = _mm512_loadu_ps(keys + i * 64 + c * 16);
-            const __m512 odd = _mm512_loadu_ps(keys + i * 64 + 64 + c * 16);
-% end
-#pragma GCC unroll 6
-            for (int r = 0; r < n_rows; r++) {
-                const float *at = q + r * ${d} + i;
-                score[r][c] = _mm512_fmadd_ps(_mm512_set1_ps(at[0]), even, score[r][c]);
-                score[r][c] = _mm512_fmadd_ps(_mm512_set1_ps(at[1]), odd, score[r][c]);
-            }
-        }
-}
-
-/* acc = acc * scale + weight . values, in up to 64 columns. Row r sees seen[r] keys; what
- * lies behind is not touched, or a stranger's NaN would get in. */
-static inline __attribute__((always_inline)) void ${name}_pv(
-        float *restrict acc, /* (n_rows, ${d}), from the first of the columns on */
-        const float (*restrict weight)[64],
-        const float *restrict scale,
-        const ${element} *restrict values,
-        const int *restrict seen,
-        const int n_rows,
-        const int n_vectors,
-        const __mmask16 columns) /* of each vector */
-{
-    const int all_see = seen[0], one_sees = seen[n_rows - 1];
-    __m512 sum[6][4];
-    int key = 0;
-
-#pragma GCC unroll 6
-    for (int r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
-        for (int c = 0; c < n_vectors; c++) {
-            const __m512 old = _mm512_maskz_loadu_ps(columns, acc + r * ${d} + c * 16);
-            sum[r][c] = _mm512_mul_ps(old, _mm512_set1_ps(scale[r]));
-        }
-
-    for (; key + 1 < all_see; key += 2)
-#pragma GCC unroll 4
-        for (int c = 0; c < n_vectors; c++) {
-            const ${element} *at = values + key * ${kv == "bf16" and d // 2 or d} + c * 16;
-% if kv == "bf16" then
-            const __m512i pair = _mm512_maskz_loadu_epi32(columns, at);
-            const __m512 even = burin_bf16_low_x16(pair);
-            const __m512 odd = burin_bf16_high_x16(pair);
-% else
-            const __m512 even = _mm512_maskz_loadu_ps(columns, at);
-            const __m512 odd = _mm512_maskz_loadu_ps(columns, at + ${d});
-% end
-#pragma GCC unroll 6
-            for (int r = 0; r < n_rows; r++) {
-                const float *w = weight[r] + key;
-                sum[r][c] = _mm512_fmadd_ps(_mm512_set1_ps(w[0]), even, sum[r][c]);
-                sum[r][c] = _mm512_fmadd_ps(_mm512_set1_ps(w[1]), odd, sum[r][c]);
-            }
-        }
-
-    for (; key < one_sees; key++)
-#pragma GCC unroll 4
-        for (int c = 0; c < n_vectors; c++) {
-% if kv == "bf16" then
-            const uint32_t *at = values + key / 2 * ${d} + c * 16;
-            const __m512i pair = _mm512_maskz_loadu_epi32(columns, at);
-            const __m512 value =
-                    key % 2 ? burin_bf16_high_x16(pair) : burin_bf16_low_x16(pair);
-% else
-            const float *at = values + key * ${d} + c * 16;
-            const __m512 value = _mm512_maskz_loadu_ps(columns, at);
-% end
-#pragma GCC unroll 6
-            for (int r = 0; r < n_rows; r++) {
-                const __mmask16 sees = key < seen[r] ? 0xffff : 0;
-                sum[r][c] = _mm512_mask3_fmadd_ps(
-                        _mm512_set1_ps(weight[r][key]), value, sum[r][c], sees);
-            }
-        }
-
-#pragma GCC unroll 6
-    for (int r = 0; r < n_rows; r++)
-#pragma GCC unroll 4
-        for (int c = 0; c < n_vectors; c++)
-            _mm512_mask_storeu_ps(acc + r * ${d} + c * 16, columns, sum[r][c]);
-}
-
 /* Rows `first` to first + n_rows - 1 of the tile meet the block. */
 static inline __attribute__((always_inline)) void ${name}_rows(
         const struct burin_partial p,
-        const float *restrict q,
+        const ${query} *restrict q,
         const ${element} *restrict k,
         const ${element} *restrict v,
         int first,
@@ -120,11 +15,11 @@ static inline __attribute__((always_inline)) void ${name}_rows(
 {
     const __mmask16 used = (__mmask16)((1u << n_rows) - 1);
     __m512 score[6][4];
-    float weight[6][64];
+    ${query} weight[6][64];
     float max[16], scale[16];
     int seen[6];
 
-    ${name}_qk(score, q + first * ${d}, k, n_rows);
+    ${products}_qk(score, q + first * ${d}, k, n_rows);
 #pragma GCC unroll 6
     for (int r = 0; r < n_rows; r++) {
         const int limit = visible + (first + r) / ${group};
@@ -147,33 +42,46 @@ static inline __attribute__((always_inline)) void ${name}_rows(
 
 #pragma GCC unroll 6
     for (int r = 0; r < n_rows; r++) {
+        const __m512 top = _mm512_set1_ps(max[r]);
+% if query == "float" then
 #pragma GCC unroll 4
         for (int c = 0; c < 4; c++) {
-            const __m512 x = _mm512_sub_ps(score[r][c], _mm512_set1_ps(max[r]));
-            score[r][c] = burin_exp2_x16(x);
+            score[r][c] = burin_exp2_x16(_mm512_sub_ps(score[r][c], top));
             _mm512_storeu_ps(weight[r] + c * 16, score[r][c]);
         }
-        const float sum = _mm512_reduce_add_ps(_mm512_add_ps(
+        const __m512 sum = _mm512_add_ps(
                 _mm512_add_ps(score[r][0], score[r][1]),
-                _mm512_add_ps(score[r][2], score[r][3])));
-        p.sum[first + r] = p.sum[first + r] * scale[r] + sum;
+                _mm512_add_ps(score[r][2], score[r][3]));
+% else
+        __m512 sum = _mm512_setzero_ps();
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c += 2) {
+            const __m512 low = burin_exp2_x16(_mm512_sub_ps(score[r][c], top));
+            const __m512 high = burin_exp2_x16(_mm512_sub_ps(score[r][c + 1], top));
+            const __m512i narrow = (__m512i)_mm512_cvtne2ps_pbh(high, low);
+            _mm512_storeu_si512(weight[r] + c * 16, narrow);
+            sum = _mm512_add_ps(sum, burin_bf16_low_x16(narrow));
+            sum = _mm512_add_ps(sum, burin_bf16_high_x16(narrow));
+        }
+% end
+        p.sum[first + r] = p.sum[first + r] * scale[r] + _mm512_reduce_add_ps(sum);
     }
 
     float *acc = p.acc + first * ${d};
 % for at = 0, whole - 1, 64 do
 % local n = math.min(4, (whole - at) // 16)
-    ${name}_pv(acc + ${at}, weight, scale, v + ${at}, seen, n_rows, ${n}, 0xffff);
+    ${products}_pv(acc + ${at}, weight, scale, v + ${at}, seen, n_rows, ${n}, 0xffff);
 % end
 % if whole < d then
-    ${name}_pv(acc + ${whole}, weight, scale, v + ${whole}, seen, n_rows, 1, 0xff);
+    ${products}_pv(acc + ${whole}, weight, scale, v + ${whole}, seen, n_rows, 1, 0xff);
 % end
 }
 
-/* All rows of a tile meet one block. Its first query sees `visible` keys of the block, each
- * further one sees one more, and none more than there are. */
+/* All rows of a tile meet one block, up to 6 at once. Its first query sees `visible` keys of the
+ * block, each further one sees one more, and none more than there are. */
 static void ${name}(
         struct burin_partial p,
-        const float *restrict q, /* (n_rows, ${d}), scaled: scores are in units of log 2 */
+        const ${query} *restrict q, /* (n_rows, ${d}), scaled: scores are in units of log 2 */
         const uint8_t *restrict keys, /* ${kv == "bf16" and "pairs along d, 64 keys" or "(d, 64)"}: gen/ops/attention.lua */
         const uint8_t *restrict values,
         int n_rows,

@@ -1,6 +1,7 @@
 % -- In: name, k (columns, as C spells it), sums_of (the kernel of one tile), x (activation
 % -- format, not f32), x_stride (elements), rows (a part), tile_bytes, chunk (tiles that lie
 % -- in 256 KiB), sign ("=" or "+="), put (what takes the sums: "store" or "add").
+% -- x.planes: rows of int8 that a row of x is the sum of.
 /* y ${sign} x w', a tile of 32 outputs at a time.   gen/ops/linear.lua
  * A unit of work is one tile and up to ROWS rows. One row or a few: each thread reads its
  * tiles once, as one stream. */
@@ -36,10 +37,20 @@ static void ${name}(
                 float *out = y + (size_t)row * (size_t)y_stride + first_out;
                 float sums[8][32];
 
+% if x.planes == 2 then
+                /* Each row is followed by what it has rounded away. */
+                n = burin_rows_at_once(2 * (end_row - row)) / 2;
+                ${sums_of}(sums, tile, in, 2 * n);
+                for (int i = 0; i < n; i++) {
+                    burin_add_f32(sums[2 * i], sums[2 * i + 1], 32);
+                    burin_${put}_f32(out + i * (size_t)y_stride, sums[2 * i], n_out);
+                }
+% else
                 n = burin_rows_at_once(end_row - row);
                 ${sums_of}(sums, tile, in, n);
                 for (int i = 0; i < n; i++)
                     burin_${put}_f32(out + i * (size_t)y_stride, sums[i], n_out);
+% end
             }
         }
 }

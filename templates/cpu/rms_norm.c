@@ -1,5 +1,5 @@
-% -- In: name, d (last dim of x), eps, out ("f32", "bf16", "q8"), cpu ("avx512", "portable").
-% local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t" }
+% -- In: name, d (last dim of x), eps, out ("f32", "bf16", "q8", "q8x2"), cpu ("avx512", "portable").
+% local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t", q8x2 = "uint8_t" }
 % local q8_row = cpu == "avx512" and "burin_q8_row_x32" or "burin_q8_row"
 /* y = x / sqrt(mean(x^2) + eps) * weight, row by row.   gen/ops/rms_norm.lua
  * 32 partial sums let the compiler use its widest vectors (5 times faster than one) and fix
@@ -33,11 +33,17 @@ static void ${name}(
         for (int i = 0; i < ${d}; i++)
             to[i] = burin_bf16_of_f32(in[i] * scale * weight[i]);
 % else
-        uint8_t *restrict to = y + (size_t)row * burin_q8_stride(${d});
+% local stride = out == "q8x2" and "2 * burin_q8_stride" or "burin_q8_stride"
+        uint8_t *restrict to = y + (size_t)row * ${stride}(${d});
         float z[(${d} + 31) / 32 * 32]; /* groups of 32 may be read whole */
         for (int i = 0; i < ${d}; i++)
             z[i] = in[i] * scale * weight[i];
         ${q8_row}(to, z, ${d});
+% if out == "q8x2" then
+        float rest[(${d} + 31) / 32 * 32];
+        burin_q8_rest(rest, to, z, ${d});
+        ${q8_row}(to + burin_q8_stride(${d}), rest, ${d});
+% end
 % end
     }
 }

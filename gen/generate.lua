@@ -13,7 +13,8 @@ local generate = {}
 
 -- What has emitters, best first.
 generate.cpus = { "avx512", "portable" }
-local kv_dtypes = { "bf16", "f32" } -- the first is the default
+-- Of keys and values; the first is the default. --exact rounds nothing, and so neither these.
+local kv_dtypes = { [false] = { "bf16", "f32" }, [true] = { "f32", "bf16" } }
 
 -- The families of a target: each CPU's default and exact lowering.
 function generate.families(target)
@@ -22,7 +23,7 @@ function generate.families(target)
     if target == "any" or target == cpu then
       for _, exact in ipairs { false, true } do
         families[#families + 1] = {
-          name = cpu .. (exact and "_exact" or ""), cpu = cpu, exact = exact, kv_dtypes = kv_dtypes,
+          name = cpu .. (exact and "_exact" or ""), cpu = cpu, exact = exact, kv_dtypes = kv_dtypes[exact],
         }
       end
     end

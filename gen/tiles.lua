@@ -23,12 +23,13 @@ function tiles.kernel(node, family, template, n_weights)
   local act = require("gen.formats.act_" .. node.inputs.x.act)
   local tail = format.name .. (act.name == format.act.default and "" or "_" .. act.name)
     .. "_" .. k_name:lower()
+  local row_act = act.planes == 2 and "q8" or act.name -- what a tile's kernel sees
   local params = {
     k = k_name, x = act, tile_bytes = format.tile_bytes(k),
     chunk = math.max(1, CHUNK // (format.tile_bytes(k) * n_weights)),
   }
   local sums = {
-    template = ("cpu/linear_%s_%s.c"):format(act.name, family.cpu),
+    template = ("cpu/linear_%s_%s.c"):format(row_act, family.cpu),
     params = { k = k_name, k_value = k, weight = format },
   }
   local needs = { sums }
@@ -47,10 +48,11 @@ function tiles.kernel(node, family, template, n_weights)
     end
     params.rows, params.strip, params.strip_bytes = F32_ROWS, STRIP, format.tile_bytes(STRIP)
   else
-    sums.name = "sums_" .. tail
+    sums.name = "sums_" .. format.name .. (row_act == format.act.default and "" or "_" .. row_act)
+      .. "_" .. k_name:lower()
     params.rows = math.max(32, math.min(128, L2_SHARE // act.row_bytes(k) // 8 * 8))
-    params.x_stride = act.name == "q8" and act.row_bytes(k) or k_name
-    sums.params.x_stride = params.x_stride
+    params.x_stride = row_act == "q8" and act.row_bytes(k) or k_name
+    sums.params.x_stride = row_act == "q8" and act.row_bytes(k) // act.planes or k_name
   end
   params.sums_of = sums.name
   return template, tail, needs, params

@@ -10,7 +10,7 @@ local text = require "gen.emit.text"
 local structs = {}
 
 local c_type = {
-  f32 = "float", f16 = "uint16_t", bf16 = "uint16_t", q8 = "uint8_t", i32 = "int32_t",
+  f32 = "float", f16 = "uint16_t", bf16 = "uint16_t", q8 = "uint8_t", q8x2 = "uint8_t", i32 = "int32_t",
   u8 = "uint8_t",
 }
 

@@ -15,7 +15,7 @@ local emit = {}
 
 local dtype_enum = {
   f32 = "BURIN_F32", f16 = "BURIN_F16", bf16 = "BURIN_BF16", i32 = "BURIN_I32", u8 = "BURIN_U8",
-  q8 = "BURIN_Q8",
+  q8 = "BURIN_Q8", q8x2 = "BURIN_Q8",
 }
 
 -- ---- Initializers -------------------------------------------------------------------------
@@ -207,7 +207,7 @@ function File:kv(family)
       .. "      .n_rows = %d, .rows = %s }"):format(
       dtype_enum[dtype], kv.PAGE_TOKENS, layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
   end
-  return self:table("burin_kv_layout", self.known.kv and family.name .. "_kv" or "kv", layouts)
+  return self:table("burin_kv_layout", "kv_" .. table.concat(family.kv_dtypes, "_"), layouts)
 end
 
 -- ---- The files ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ local op = require "gen.op"
 return op.define "convert" {
   inputs = { "x" }, -- (rows, d)
   emit   = { cpu = "cpu/convert.c" },
-  out    = { "bf16", "q8" },
+  out    = { "bf16", "q8", "q8x2" },
   partition = "rows",
 
   shape = function(x) return x end,

@@ -7,7 +7,7 @@ return op.define "rms_norm" {
   inputs = { "x", "weight" },  -- x (rows, d), weight (d)
   attrs  = { eps = "number" }, -- added to the mean square, under the root
   emit   = { cpu = "cpu/rms_norm.c" },
-  out    = { "f32", "bf16", "q8" },
+  out    = { "f32", "bf16", "q8", "q8x2" },
   partition = "rows",
 
   shape = function(x, weight)

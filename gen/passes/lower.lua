@@ -1,6 +1,7 @@
 -- gen/passes/lower.lua -- What a family computes in: a linear takes its activations in the
 -- format that its weights' format wants (gen/formats: act.default, or act.exact), through a
--- `convert` that all readers of one row share; rope takes angles that are computed once a step.
+-- `convert` that all readers of one row share, but int8 in two rows where its result leaves the
+-- program (gen/formats/act_q8x2.lua); rope takes angles that are computed once a step.
 --
 -- Gains: int8 rows are a quarter of the bytes of floats; angles cost their sines once, not
 -- once a layer.
@@ -16,6 +17,8 @@ local function new_op(def, inputs, attrs, shape, like)
 end
 
 return function(program, context)
+  local leaves = {} -- [tensor]: an output of the program
+  for _, output in ipairs(program.outputs) do leaves[output.tensor] = true end
   local angles = {} -- rope_angles operations, in order of first use
 
   local function angles_for(rope)
@@ -45,6 +48,7 @@ return function(program, context)
         local weight = graph.input(node, "weight")
         local module = require("gen.formats." .. node_of.format(weight, list))
         local format = module.act[context.family.exact and "exact" or "default"]
+        if format == "q8" and leaves[node.result] then format = "q8x2" end
         local x = graph.input(node, takes)
         if format ~= "f32" then
           converted[x] = converted[x] or {}

@@ -142,6 +142,20 @@ static inline void burin_q8_row(uint8_t *restrict row, const float *restrict x, 
     }
 }
 
+/* What a row of int8 made of x has rounded away. */
+static inline void burin_q8_rest(
+        float *restrict rest, /* (k) */
+        uint8_t *restrict row,
+        const float *restrict x,
+        int k)
+{
+    const int8_t *q = (const int8_t *)row;
+    const float *scales = burin_q8_scales(row, k);
+
+    for (int i = 0; i < k; i++)
+        rest[i] = x[i] - scales[i / 32] * (float)q[i];
+}
+
 /* ---- A tile's results: n of 32 ------------------------------------------------------- */
 
 static inline void burin_store_f32(float *restrict y, const float *restrict x, int n)

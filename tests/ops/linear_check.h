@@ -9,7 +9,7 @@
 enum { MAX_ROWS = 130 };
 
 enum check_format { F32, F16, BF16, Q4_0, Q4_1, Q8_0 }; /* as enum burin_format */
-enum check_act { ACT_F32, ACT_BF16, ACT_Q8 };
+enum check_act { ACT_F32, ACT_BF16, ACT_Q8, ACT_Q8X2 };
 
 typedef void check_pack(
         uint8_t *tile, const uint8_t *const *rows, int n_rows, int64_t n_cols);
@@ -118,7 +118,8 @@ static inline size_t check_act_bytes(enum check_act act, int k)
 {
     return act == ACT_F32    ? (size_t)k * 4
            : act == ACT_BF16 ? (size_t)k * 2
-                             : burin_q8_stride(k);
+           : act == ACT_Q8   ? burin_q8_stride(k)
+                             : 2 * burin_q8_stride(k);
 }
 
 static inline void check_put_row(uint8_t *row, enum check_act act, const float *x, int k)
@@ -129,6 +130,11 @@ static inline void check_put_row(uint8_t *row, enum check_act act, const float *
         burin_store_bf16((uint16_t *)(void *)row, x, k);
     else
         burin_q8_row(row, x, k);
+    if (act == ACT_Q8X2) {
+        float rest[4096];
+        burin_q8_rest(rest, row, x, k);
+        burin_q8_row(row + burin_q8_stride(k), rest, k);
+    }
 }
 
 static inline double check_value(const uint8_t *row, enum check_act act, int k, int i)
@@ -141,6 +147,9 @@ static inline double check_value(const uint8_t *row, enum check_act act, int k, 
         return (double)scale;
     case ACT_BF16:
         return (double)burin_f32_of_bf16(burin_load_u16(row + i * 2));
+    case ACT_Q8X2:
+        return check_value(row, ACT_Q8, k, i) +
+               check_value(row + burin_q8_stride(k), ACT_Q8, k, i);
     default:
         memcpy(&scale, row + (k + 31) / 32 * 32 + i / 32 * 4, 4);
         return (double)scale * ((const int8_t *)row)[i];

@@ -22,7 +22,7 @@ static const struct linear_config %s = {
 -- Adds one kernel and its linear_config to a source; returns the config's name.
 local function add_config(source, family, c, emitted)
   local format = require("gen.formats." .. c.format)
-  local act = family.exact and format.act.exact or format.act.default
+  local act = family.exact and format.act.exact or c.act or format.act.default
   local glu = c.kind == "silu" or c.kind == "gelu_tanh"
   local op_name = glu and "linear_glu" or "linear"
   local weight = { dims = { size.of(c.n), size.of(c.k) }, format = c.format }
@@ -59,6 +59,9 @@ local configs = {
   { kind = "store", format = "bf16", k = 37, n = 70 },
   { kind = "store", format = "f16", k = 40, n = 96 },
   { kind = "store", format = "f32", k = 301, n = 31 },
+  { kind = "store", format = "q8_0", act = "q8x2", k = 96, n = 71 },
+  { kind = "store", format = "q4_1", act = "q8x2", k = 576, n = 40, chunk = 1 },
+  { kind = "add", format = "q4_0", act = "q8x2", k = 64, n = 65 },
   { kind = "add", format = "q4_0", k = 32, n = 65 },
   { kind = "add", format = "q4_1", k = 576, n = 64 },
   { kind = "add", format = "q8_0", k = 2048, n = 32 },

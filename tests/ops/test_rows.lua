@@ -55,11 +55,18 @@ int main(void)
 }
 ]]
 
+-- Element i of one row of int8, where each of the result's rows is the sum of `planes`.
+local function of_q8(planes, plane)
+  local row = ("(one + (i / %%d * %d + %d) * burin_q8_stride(%%d))"):format(planes, plane)
+  return ("burin_q8_scales(%s, %%d)[i %%%% %%d / 32] * (float)((int8_t *)%s)[i %%%% %%d]"):format(row, row)
+end
+
 -- One element of a result in each format, in C: row i / d, column i %% d.
 local element = {
   f32 = "((float *)(void *)one)[i]",
   bf16 = "burin_f32_of_bf16(((uint16_t *)(void *)one)[i])",
-  q8 = "(burin_q8_scales(one + i / %d * burin_q8_stride(%d), %d)[i %% %d / 32] * (float)((int8_t *)one + i / %d * burin_q8_stride(%d))[i %% %d])",
+  q8 = "(" .. of_q8(1, 0) .. ")",
+  q8x2 = "(" .. of_q8(2, 0) .. " + " .. of_q8(2, 1) .. ")",
 }
 
 -- Runs an op's kernel; case: { op, node, d (of y), out, data = { x = {...} }, ints, values,
@@ -78,7 +85,7 @@ local function run_op(family, case)
   end
   for name, text in pairs(case.values or {}) do values[name] = text end
   local d, out = case.d, case.node.out or "f32"
-  local stride = out == "q8" and require "gen.formats.act_q8".row_bytes(d) or d * (out == "f32" and 4 or 2)
+  local stride = require("gen.formats.act_" .. out).row_bytes(d)
   source:write("%s", main_text:format(N_ROWS, N_ROWS * d, N_ROWS * stride,
     table.concat(declared, "\n"), harness.call(kernel, values), case.before or "",
     (element[out]:gsub("%%d", d):gsub("%%%%", "%%"))))
@@ -91,7 +98,7 @@ local function run_op(family, case)
 end
 
 local tolerance = { -- of |expected|, and of the row's largest magnitude in its place
-  f32 = { 2e-6, 0 }, bf16 = { 1 / 256, 0 }, q8 = { 0, 0.51 / 127 },
+  f32 = { 2e-6, 0 }, bf16 = { 1 / 256, 0 }, q8 = { 0, 0.51 / 127 }, q8x2 = { 0, 0.51 / 127 / 254 },
 }
 
 local function compare(found, expected, out)
@@ -109,7 +116,7 @@ end
 for _, family in ipairs(harness.here()) do
   local function it(name, run) spec(family.name .. ": " .. name, run) end
 
-  for _, out in ipairs { "f32", "bf16", "q8" } do
+  for _, out in ipairs { "f32", "bf16", "q8", "q8x2" } do
     it("rms_norm gives " .. out, function()
       for _, d in ipairs { 40, 96 } do
         local x, weight = matrix(N_ROWS, d), matrix(1, d)[1]
@@ -127,7 +134,7 @@ for _, family in ipairs(harness.here()) do
     end)
   end
 
-  for _, out in ipairs { "bf16", "q8" } do
+  for _, out in ipairs { "bf16", "q8", "q8x2" } do
     it("convert gives " .. out, function()
       local x = matrix(N_ROWS, 72)
       local found = run_op(family, {

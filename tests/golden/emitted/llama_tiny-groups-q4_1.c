@@ -48,7 +48,7 @@ struct step_buffers {
     uint8_t *f;            /* (tokens, D_MODEL) as q8, 128 B a row, body */
     uint8_t *g;            /* (tokens, D_FF) as q8, 256 B a row, body */
     float *out;            /* (outputs, D_MODEL), 256 B a row, carried */
-    uint8_t *rms_norm;     /* (outputs, D_MODEL) as q8, 128 B a row, head */
+    uint8_t *rms_norm;     /* (outputs, D_MODEL) as q8x2, 256 B a row, head */
     float *logits;         /* (outputs, N_VOCAB), 800 B a row, head */
     uint8_t *body_scratch; /* bytes, this thread's own */
 };
@@ -192,9 +192,10 @@ void portable_step_bf16(const struct burin_team *t, const struct burin_call *cal
     burin_barrier(t); /* rms_norm lies where x did */
 
     /* line  return linear(rms_norm(out, w.norm, { eps = 1e-5 }), w.head) */
-    rms_norm_d_model_q8(t, s.rms_norm, s.out, w.norm, b.n_outputs);
+    rms_norm_d_model_q8x2(t, s.rms_norm, s.out, w.norm, b.n_outputs);
     burin_barrier(t); /* rms_norm complete */
-    linear_q8_0_d_model(t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs);
+    linear_q8_0_q8x2_d_model(
+            t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs);
     burin_barrier(t); /* all threads are done when the first returns */
 }
 
@@ -280,8 +281,9 @@ void portable_step_f32(const struct burin_team *t, const struct burin_call *call
     burin_barrier(t); /* rms_norm lies where x did */
 
     /* line  return linear(rms_norm(out, w.norm, { eps = 1e-5 }), w.head) */
-    rms_norm_d_model_q8(t, s.rms_norm, s.out, w.norm, b.n_outputs);
+    rms_norm_d_model_q8x2(t, s.rms_norm, s.out, w.norm, b.n_outputs);
     burin_barrier(t); /* rms_norm complete */
-    linear_q8_0_d_model(t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs);
+    linear_q8_0_q8x2_d_model(
+            t, s.logits, N_VOCAB, s.rms_norm, w.head, N_VOCAB, b.n_outputs);
     burin_barrier(t); /* all threads are done when the first returns */
 }

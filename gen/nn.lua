@@ -175,6 +175,15 @@ function nn.new(source)
       if a.weight.id ~= b.weight.id then return a.weight.id < b.weight.id end
       return a.role < b.role
     end)
+    local seen = {}
+    for _, row in ipairs(weights) do
+      local known = seen[row.weight.hf]
+      if known and known.weight ~= row.weight then
+        fail("%s: %s and %s are both %s in the checkpoint", name, known.role, row.role,
+          quoted(row.weight.hf))
+      end
+      seen[row.weight.hf] = row
+    end
     table.sort(others, function(a, b) return a.role < b.role end)
     return weights, others
   end

@@ -15,7 +15,7 @@ function text.string(s)
     if c == '"' or c == "\\" then return "\\" .. c end
     if c == "?" then return c end
     return ("\\%03o"):format(c:byte())
-  end):gsub("%?%?", "?\\?") .. '"'
+  end):gsub("%?%?+", function(run) return ("\\?"):rep(#run) end) .. '"'
 end
 
 -- Text that may stand in a comment.

@@ -335,7 +335,8 @@ static enum burin_status eval_ids(struct eval *eval, struct burin_error *err)
         burin_json_close(&json);
     }
     eval->json = NULL;
-    if (eval->dump && fclose(eval->dump) && !status)
+    const bool lost = eval->dump && ferror(eval->dump);
+    if (eval->dump && (fclose(eval->dump) || lost) && !status)
         status = burin_fail(err, BURIN_EIO, "%s: %s", settings->dump_file, strerror(errno));
     return status;
 }

@@ -130,6 +130,14 @@ static enum burin_status open_gguf(
                 " parts: join them (llama-gguf-split --merge) and give the result",
                 checkpoint->path, n_parts);
 
+    /* llama.cpp's converter permutes for its "llama" (Mistral and SmolLM2 go by that name too);
+     * a file that names no architecture is taken for one. */
+    struct burin_span architecture = burin_span_of("llama");
+    status = burin_gguf_text(gguf, "general.architecture", &architecture, err);
+    if (status && status != BURIN_EMISSING)
+        return status;
+    checkpoint->rope_in_pairs = burin_span_is(architecture, "llama");
+
     checkpoint->container = BURIN_GGUF;
     checkpoint->files = BURIN_TAKE(&checkpoint->arena, 1, struct burin_file);
     if (!checkpoint->files)

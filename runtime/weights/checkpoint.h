@@ -19,10 +19,15 @@
 #include "runtime/weights/gguf.h"
 #include "runtime/weights/tensor.h"
 
+#include <stdbool.h>
+
 struct burin_checkpoint {
     enum burin_container container;
-    const char *path;       /* of the file that was opened: the index where sharded */
-    const char *folder;     /* that holds it, "." at least: tokenizer.json, config.json */
+    const char *path;   /* of the file that was opened: the index where sharded */
+    const char *folder; /* that holds it, "." at least: tokenizer.json, config.json */
+    /* GGUF: rows of q and k lie in pairs (burin_weight.gguf_rope_heads). It is the file's
+     * architecture that says so, not the model's name. */
+    bool rope_in_pairs;
     struct burin_gguf gguf; /* zeroed unless container is BURIN_GGUF: its metadata */
     int n_files;
     struct burin_file *files;

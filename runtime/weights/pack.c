@@ -100,9 +100,9 @@ static void fail(struct packing *p, enum burin_status status, const struct burin
 /* Where row `row` of Hugging Face's order is in the file. GGUF files for engines that rotate
  * neighbours have rows i and i + d / 2 of a head as rows 2i and 2i + 1. */
 static int64_t source_row(
-        const struct burin_weight *weight, enum burin_container container, int64_t row)
+        const struct burin_weight *weight, bool rope_in_pairs, int64_t row)
 {
-    if (!weight->gguf_rope_heads || container != BURIN_GGUF)
+    if (!weight->gguf_rope_heads || !rope_in_pairs)
         return row;
     const int64_t d_head = weight->n_rows / weight->gguf_rope_heads;
     const int64_t in_head = row % d_head;
@@ -174,7 +174,7 @@ static enum burin_status pack_tile(
     const int n = left < BURIN_TILE_ROWS ? (int)left : BURIN_TILE_ROWS;
     assert(n > 0);
     for (int i = 0; i < n; i++)
-        source[i] = source_row(weight, p->checkpoint->container, first + i);
+        source[i] = source_row(weight, p->checkpoint->rope_in_pairs, first + i);
     const enum burin_status status = read_rows(w, tensor, bytes, source, n, rows, err);
     if (status)
         return status;

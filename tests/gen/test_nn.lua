@@ -21,6 +21,11 @@ spec("a shape that doesn't fit is told in sizes' names", function()
   wrong(block "  local y = x + nn.linear(x, w.w_up)", 20, "add: both must have one shape, got (tokens, D_MODEL) and (tokens, D_FF)")
 end)
 
+spec("two weights can't be one tensor of the checkpoint", function()
+  local text = describe.model(""):gsub("\"u%.weight", "\"d.weight")
+  spec.raises("w_up and w_down are both", describe.text, text)
+end)
+
 spec("a tail call has its own line", function()
   wrong(describe.model "  x = x\n  return nn.linear(x, w.w_down)", 21, "linear: weight must be")
   wrong(describe.model "  local function f()\n    return nn.linear(x, w.w_down)\n  end\n  return f()", 21, "linear: weight must be")

@@ -24,9 +24,6 @@ local in_layer = {
   ["mlp.down_proj"] = "ffn_down",
 }
 
--- Architectures whose converter permutes q and k.
-local permuted = { llama = true, llama_tiny = true }
-
 function gguf.name(_, weight, layer)
   if not layer then return outside[weight.hf] end
   local stem, kind = weight.hf:match "^(.*)%.([a-z]+)$"
@@ -34,9 +31,8 @@ function gguf.name(_, weight, layer)
   return name and ("blk.%d.%s.%s"):format(layer, name, kind) or nil
 end
 
--- Heads whose rows lie in pairs, or 0.
-function gguf.rope_heads(model, weight)
-  if not permuted[model.architecture] then return 0 end
+-- Heads whose rows lie in pairs where the file's architecture has it so, or 0.
+function gguf.rope_heads(_, weight)
   if not weight.hf:find "^self_attn%.[qk]_proj%.weight$" then return 0 end
   local factors = weight.shape[1].factors
   return factors and factors[1]:value() or 0

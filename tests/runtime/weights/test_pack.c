@@ -217,6 +217,22 @@ SPEC(rows_in_pairs_that_span_more_than_the_window_are_read_one_by_one)
     }
 }
 
+/* It is the file that has pairs, whatever the description is called. */
+SPEC(a_gguf_of_an_architecture_without_pairs_is_taken_as_it_lies)
+{
+    static struct bytes b;
+    float row[N_ROWS];
+    gguf_begin(&b, 1, 1);
+    add_text(&b, "general.architecture");
+    add_u32(&b, 8);
+    add_text(&b, "qwen2");
+    gguf_tensor(&b, "k", 2, (uint64_t[]){ N_COLS, N_ROWS }, 0, 0);
+    pad_to(&b, 32);
+    pack_long_rows((const char *)b.at, b.used, row);
+    for (int i = 0; i < N_ROWS; i++)
+        assert_true(row[i] == (float)i);
+}
+
 SPEC(safetensors_have_no_pairs_to_undo)
 {
     static struct bytes b;

@@ -12,6 +12,7 @@ return function(program)
       return
     end
     if node.views or node.into or base == product then return end
+    if graph.input(node, "x") == base then return end -- it would read what it writes
     -- x's old value must not be read after the sum is made.
     for i = at + 1, #list.ops do
       for _, input in ipairs(list.ops[i].inputs) do

@@ -243,6 +243,18 @@ function model.embed_text(w, batch)
 end
 return model
 ]],
+  a_sum_of_rows_and_their_own_product = [[
+local d = nn.dims { d_model = 32, n_vocab = 64 }
+local block = nn.block { mix = nn.weight("mix", { d.d_model, d.d_model }) }
+function block.forward(w, x)
+  return x + nn.linear(x, w.mix)
+end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 2, block } }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(w.layers(nn.embedding(batch.token_ids, w.e), batch), batch.output_rows), w.e)
+end
+return model
+]],
   a_block_that_returns_something_else = describe.model [[
   local a = nn.attention(nn.linear(h, w.wq), kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv)))
   local int = nn.linear(a, w.wo)

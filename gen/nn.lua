@@ -32,6 +32,9 @@ local dims_order = {
   "n_active_experts", "n_vocab", "n_ctx",
 }
 
+-- Of one weight: 2^17 of them, as floats, still have less than 2^63 bytes.
+local MAX_ELEMENTS = 2.0 ^ 42
+
 -- ---- The words ---------------------------------------------------------------------------
 
 -- `source` is the description being read: where() its line, fail(message) an error there,
@@ -150,6 +153,11 @@ function nn.new(source)
     if #shape > 2 then fail("weight: %s has %d dims, at most 2 are known", name, #shape) end
     for _, x in ipairs(shape) do
       if not x:is_constant() then fail("weight: %s can't depend on %s", name, x) end
+    end
+    local n = 1.0 -- as a float: a product of integers would wrap
+    for _, x in ipairs(shape) do n = n * x:value() end
+    if n > MAX_ELEMENTS then
+      fail("weight: %s has %.3g elements, at most %.3g are planned", name, n, MAX_ELEMENTS)
     end
     local where = source.where()
     return graph.tensor {

@@ -172,7 +172,7 @@ spec("a checkpoint's name is printable, and one string in C whatever it holds", 
   local model = describe.text(text)
   local families = describe.planned(model, { quant = "f32" })
   local c = require("gen.emit.tables").source(model, families, {})
-  spec.contains(c, [["l.0.q\"; */ %d ${x} ?\?/ \\"]])
+  spec.contains(c, [["l.0.q\"; */ %d ${x} \?\?/ \\"]])
 end)
 
 spec("a description's line in a comment ends no comment", function()

@@ -26,6 +26,11 @@ spec("two weights can't be one tensor of the checkpoint", function()
   spec.raises("w_up and w_down are both", describe.text, text)
 end)
 
+spec("a weight that no machine holds is refused before its bytes wrap", function()
+  wrong("local d = nn.dims { d_model = 1000000000 }\nlocal w = nn.weight('w', { d.d_model, d.d_model })", 2,
+    "weight: w has 1e+18 elements, at most 4.4e+12 are planned")
+end)
+
 spec("a tail call has its own line", function()
   wrong(describe.model "  x = x\n  return nn.linear(x, w.w_down)", 21, "linear: weight must be")
   wrong(describe.model "  local function f()\n    return nn.linear(x, w.w_down)\n  end\n  return f()", 21, "linear: weight must be")

@@ -7,7 +7,7 @@ local plan = {}
 local SOURCES = "runtime/app/plan_main.c runtime/app/make_plan.c runtime/app/settings.c "
   .. "runtime/plan/plan.c runtime/plan/report.c runtime/plan/size.c runtime/device/machine.c "
   .. "runtime/base/status.c runtime/base/units.c runtime/base/json.c runtime/base/utf8.c "
-  .. "runtime/base/put.c"
+  .. "runtime/base/put.c runtime/base/span.c"
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 

@@ -39,31 +39,23 @@ static void write_json(
     burin_json_close(&json);
 }
 
-/* A piece between quotes, on one line: control bytes and halves of characters as \xNN. */
+/* A piece between quotes, on one line: controls and halves of characters as \xNN. */
 static void write_piece(struct burin_span piece)
 {
     putchar('\'');
-    size_t used = 1;
-    for (size_t i = 0; i < piece.length; i += used) {
-        const unsigned char byte = (unsigned char)piece.at[i];
-        const enum burin_utf8_state state =
-                burin_utf8_look(piece.at + i, piece.length - i, &used);
-        if (state == BURIN_UTF8_WHOLE && used > 1) {
-            fwrite(piece.at + i, 1, used, stdout);
-            continue;
-        }
+    for (size_t i = 0, used; i < piece.length; i += used) {
+        char shown[BURIN_UTF8_SHOWN];
+        const char byte = piece.at[i];
         used = 1;
-        if (byte == '\n') {
+        if (byte == '\n')
             fputs("\\n", stdout);
-        } else if (byte == '\t') {
+        else if (byte == '\t')
             fputs("\\t", stdout);
-        } else if (byte == '\\' || byte == '\'') {
+        else if (byte == '\\' || byte == '\'')
             printf("\\%c", byte);
-        } else if (byte < 0x20 || byte >= 0x7F) {
-            printf("\\x%02x", byte);
-        } else {
-            putchar(byte);
-        }
+        else
+            fwrite(shown, 1, burin_utf8_show(piece.at + i, piece.length - i, shown, &used),
+                   stdout);
     }
     fputs("'\n", stdout);
 }

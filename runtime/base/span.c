@@ -1,5 +1,8 @@
 #include "runtime/base/span.h"
 
+#include "runtime/base/utf8.h"
+
+#include <stdint.h>
 #include <string.h>
 
 struct burin_span burin_span_of(const char *text)
@@ -56,4 +59,49 @@ struct burin_quoted burin_quote(struct burin_span span)
     quoted.text[used++] = '"';
     quoted.text[used] = '\0';
     return quoted;
+}
+
+/* What of `span` fits into `room` bytes, to `to` unless that is NULL; returns how many. */
+static size_t show(char *to, size_t room, struct burin_span span)
+{
+    size_t n = 0;
+    char piece[BURIN_UTF8_SHOWN];
+    for (size_t i = 0, used; i < span.length; i += used) {
+        const size_t bytes = burin_utf8_show(span.at + i, span.length - i, piece, &used);
+        if (n + bytes > room)
+            break;
+        if (to)
+            memcpy(to + n, piece, bytes);
+        n += bytes;
+    }
+    return n;
+}
+
+/* The last bytes, as many as `room` shows; from the begin of a character on. */
+static struct burin_span ending(struct burin_span span, size_t room)
+{
+    size_t n = span.length < room ? span.length : room;
+    struct burin_span end;
+    do
+        end = (struct burin_span){ span.at + span.length - n, n };
+    while (n-- && (show(NULL, SIZE_MAX, end) > room || (*end.at & 0xC0) == 0x80));
+    return end;
+}
+
+struct burin_shown burin_show(struct burin_span span)
+{
+    struct burin_shown shown;
+    enum { ROOM = sizeof shown.text - 1, HALF = (ROOM - 3) / 2 };
+    size_t n = 0;
+    const bool is_short = span.length <= ROOM && show(NULL, SIZE_MAX, span) <= ROOM;
+
+    if (!is_short) {
+        n = show(shown.text, HALF, span);
+        memcpy(shown.text + n, "...", 3);
+        n += 3;
+        span = ending(span, HALF);
+    }
+    n += show(shown.text + n, ROOM - n, span);
+    shown.text[n] = '\0';
+    return shown;
 }

@@ -31,4 +31,11 @@ struct burin_quoted {
 };
 struct burin_quoted burin_quote(struct burin_span span);
 
+/* The same for what a person has to recognize, a path or a word: no quotes, characters of any
+ * script as they are, and of a long one begin and end, with "..." between. */
+struct burin_shown {
+    char text[240];
+};
+struct burin_shown burin_show(struct burin_span span);
+
 #endif

@@ -30,7 +30,8 @@ struct burin_error {
     enum burin_status status;
     const char *file; /* where in our source the message was made */
     int line;
-    char message[BURIN_ERROR_TEXT]; /* cut with "..." where longer */
+    char message[BURIN_ERROR_TEXT]; /* cut with "..." where longer; safe to show at a
+                                       terminal (burin_utf8_show), its newlines kept */
 };
 
 /* Fill `err` (if any) once and return `status`. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* The second byte tells overlong forms, surrogates and what lies beyond U+10FFFF. */
 static bool second_fits(uint8_t first, uint8_t second)
@@ -102,5 +103,26 @@ size_t burin_utf8_put(char *bytes, uint32_t c)
     bytes[1] = (char)(0x80 | (c >> 12 & 0x3F));
     bytes[2] = (char)(0x80 | (c >> 6 & 0x3F));
     bytes[3] = (char)(0x80 | (c & 0x3F));
+    return 4;
+}
+
+static bool is_obeyed(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x200E || c == 0x200F ||
+           (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+size_t burin_utf8_show(const char *bytes, size_t n, char *shown, size_t *used)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char *at = bytes;
+    if (burin_utf8_look(bytes, n, used) == BURIN_UTF8_WHOLE &&
+        !is_obeyed(burin_utf8_next(&at))) {
+        memcpy(shown, bytes, *used);
+        return *used;
+    }
+    *used = 1;
+    const uint8_t byte = (uint8_t)bytes[0];
+    memcpy(shown, (const char[]){ '\\', 'x', hex[byte >> 4], hex[byte & 15] }, 4);
     return 4;
 }

@@ -25,4 +25,10 @@ uint32_t burin_utf8_last(const char *at);
 /* Writes 1 to 4 bytes and returns how many. */
 size_t burin_utf8_put(char *bytes, uint32_t character);
 
+/* What comes first in `n` bytes of foreign text, as a terminal may have it: a character as it
+ * is, \xNN for a byte that is none or that begins one which a terminal obeys (controls, marks
+ * that turn the direction of text). Writes up to 4 bytes and returns how many. */
+enum { BURIN_UTF8_SHOWN = 4 };
+size_t burin_utf8_show(const char *bytes, size_t n, char *shown, size_t *used);
+
 #endif

@@ -39,6 +39,30 @@ SPEC(quoted_text_is_printable_and_of_bounded_length)
     }
 }
 
+SPEC(what_is_shown_has_its_begin_and_its_end)
+{
+    assert_string_equal(burin_show(of("models/żółw.gguf")).text, "models/żółw.gguf");
+    assert_string_equal(burin_show(of("a\nb\033[2J\xc5")).text, "a\\x0ab\\x1b[2J\\xc5");
+    assert_string_equal(burin_show(of("")).text, "");
+
+    static char path[100000];
+    const char *const fills[] = { "x", "\033", "ż", "\xc5" };
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+        for (size_t length = 230; length < sizeof path; length = length * 5 / 4) {
+            const size_t size = strlen(fills[i]);
+            for (size_t at = 0; at < sizeof path; at += size)
+                memcpy(path + at, fills[i], at + size <= sizeof path ? size : 1);
+            memcpy(path, "begin/", 6);
+            memcpy(path + length - 5, "/end", 5);
+
+            const struct burin_shown shown = burin_show(of(path));
+
+            assert_memory_equal(shown.text, "begin/", 6);
+            assert_string_equal(shown.text + strlen(shown.text) - 4, "/end");
+            assert_true(strlen(shown.text) > 200 && strlen(shown.text) < sizeof shown.text);
+        }
+}
+
 SPEC(a_piece_that_does_not_fit_is_left_out_as_a_whole)
 {
     char bytes[8];

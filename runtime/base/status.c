@@ -62,6 +62,7 @@ int burin_exit_code(enum burin_status status)
     case BURIN_ENOMEM:
         return 3;
     case BURIN_EMISSING:
+    case BURIN_EUNREADABLE:
     case BURIN_EFORMAT:
     case BURIN_EMISMATCH:
         return 4;

@@ -13,15 +13,16 @@
 
 enum burin_status {
     BURIN_OK = 0,
-    BURIN_EUSAGE,    /* an option or a call that makes no sense */
-    BURIN_ENOMEM,    /* does not fit: who asked, for how much, what is left */
-    BURIN_EMISSING,  /* a file or tensor that is not there */
-    BURIN_EFORMAT,   /* bytes from a file or a user that break their format */
-    BURIN_EMISMATCH, /* well-formed, but not the described model */
-    BURIN_EIO,       /* the operating system refused */
-    BURIN_ELIMIT,    /* a request beyond a stated limit: both numbers are in the message */
-    BURIN_ENUMERIC,  /* logits that are not finite */
-    BURIN_ESTOPPED,  /* the user interrupted */
+    BURIN_EUSAGE,      /* an option or a call that makes no sense */
+    BURIN_ENOMEM,      /* does not fit: who asked, for how much, what is left */
+    BURIN_EMISSING,    /* a file or tensor that is not there */
+    BURIN_EUNREADABLE, /* something is there, but no file, or none that we may read */
+    BURIN_EFORMAT,     /* bytes from a file or a user that break their format */
+    BURIN_EMISMATCH,   /* well-formed, but not the described model */
+    BURIN_EIO,         /* the operating system refused */
+    BURIN_ELIMIT,   /* a request beyond a stated limit: both numbers are in the message */
+    BURIN_ENUMERIC, /* logits that are not finite */
+    BURIN_ESTOPPED, /* the user interrupted */
 };
 
 enum { BURIN_ERROR_TEXT = 4096 }; /* long enough to list every mismatch of a checkpoint */

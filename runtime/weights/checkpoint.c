@@ -52,7 +52,7 @@ static enum burin_status find_gguf(
 {
     DIR *entries = opendir(folder);
     if (!entries)
-        return burin_fail(err, BURIN_EIO, "%s: %s", folder, strerror(errno));
+        return burin_file_refused(folder, errno, err);
 
     enum burin_status status = BURIN_OK;
     const struct dirent *entry;
@@ -91,9 +91,7 @@ static enum burin_status find_file(
                                          "model.safetensors" };
     struct stat info;
     if (stat(given, &info) != 0)
-        return burin_fail(
-                err, errno == ENOENT || errno == ENOTDIR ? BURIN_EMISSING : BURIN_EIO,
-                "%s: %s", given, strerror(errno));
+        return burin_file_refused(given, errno, err);
     if (!S_ISDIR(info.st_mode)) {
         *path = burin_arena_text(&checkpoint->arena, given, strlen(given));
         return *path ? BURIN_OK : no_room(given, err);

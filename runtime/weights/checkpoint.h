@@ -7,8 +7,9 @@
  * Memory   The checkpoint owns its tensors, names and a copy of the path; at most 4 times the
  *          headers. No tensor's data is held: burin_checkpoint_read() fills the caller's buffer.
  * Threads  One opens and closes; any number may find and read.
- * Errors   BURIN_EMISSING nothing there, BURIN_EFORMAT broken bytes, with the reason,
- *          BURIN_EIO the system refused or the file has shrunk since, BURIN_ENOMEM. */
+ * Errors   BURIN_EMISSING nothing there, BURIN_EUNREADABLE no file or not ours to read,
+ *          BURIN_EFORMAT broken bytes, with the reason, BURIN_EIO the system failed or the file
+ *          has shrunk since, BURIN_ENOMEM. */
 #ifndef BURIN_WEIGHTS_CHECKPOINT_H
 #define BURIN_WEIGHTS_CHECKPOINT_H
 

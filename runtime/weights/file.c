@@ -1,16 +1,22 @@
 #include "runtime/weights/file.h"
 
+#include "runtime/base/span.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum burin_status cannot_open(const char *path, int error, struct burin_error *err)
+enum burin_status burin_file_refused(const char *path, int error, struct burin_error *err)
 {
-    const enum burin_status status =
-            error == ENOENT || error == ENOTDIR ? BURIN_EMISSING : BURIN_EIO;
-    return burin_fail(err, status, "%s: %s", path, strerror(error));
+    enum burin_status status = BURIN_EUNREADABLE;
+    if (error == ENOENT || error == ENOTDIR)
+        status = BURIN_EMISSING;
+    else if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
+        status = BURIN_EIO;
+    return burin_fail(
+            err, status, "%s: %s", burin_show(burin_span_of(path)).text, strerror(error));
 }
 
 enum burin_status burin_file_open(
@@ -21,18 +27,19 @@ enum burin_status burin_file_open(
     /* O_NONBLOCK: opening a pipe by mistake must not wait for its writer. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return cannot_open(path, errno, err);
+        return burin_file_refused(path, errno, err);
 
     struct stat info;
     if (fstat(fd, &info) != 0) {
         const int error = errno;
         close(fd);
-        return cannot_open(path, error, err);
+        return burin_file_refused(path, error, err);
     }
     if (!S_ISREG(info.st_mode)) {
         close(fd);
         return burin_fail(
-                err, BURIN_EIO, "%s is %s, not a file", path,
+                err, BURIN_EUNREADABLE, "%s is %s, not a file",
+                burin_show(burin_span_of(path)).text,
                 S_ISDIR(info.st_mode) ? "a folder" : "a device or a pipe");
     }
     file->path = path;

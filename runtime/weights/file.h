@@ -21,8 +21,8 @@ struct burin_file {
     uint64_t size;
 };
 
-/* BURIN_EMISSING where there is no such file, BURIN_EIO where it is no regular file or may
- * not be read. */
+/* BURIN_EMISSING where there is no such file, BURIN_EUNREADABLE where it is no regular file or
+ * may not be read, BURIN_EIO where the system fails. */
 enum burin_status burin_file_open(
         struct burin_file *file, const char *path, struct burin_error *err);
 
@@ -37,6 +37,10 @@ enum burin_status burin_file_read(
         void *buffer,
         size_t bytes,
         struct burin_error *err);
+
+/* The error of a path that the system did not open or find, `error` is its errno: as
+ * burin_file_open() tells it. */
+enum burin_status burin_file_refused(const char *path, int error, struct burin_error *err);
 
 /* Say that this range is read next, so that it is fetched ahead. Only advice. */
 void burin_file_expect(const struct burin_file *file, uint64_t offset, uint64_t bytes);

@@ -487,8 +487,8 @@ SPEC(a_header_longer_than_one_reading_is_whole)
 SPEC(no_such_file_folders_and_pipes_are_errors)
 {
     assert_int_equal(burin_gguf_open(&gguf, "/nowhere/x.gguf", &err), BURIN_EMISSING);
-    assert_int_equal(burin_gguf_open(&gguf, "/tmp", &err), BURIN_EIO);
-    assert_int_equal(burin_gguf_open(&gguf, "/dev/null", &err), BURIN_EIO);
+    assert_int_equal(burin_gguf_open(&gguf, "/tmp", &err), BURIN_EUNREADABLE);
+    assert_int_equal(burin_gguf_open(&gguf, "/dev/null", &err), BURIN_EUNREADABLE);
     burin_gguf_close(&gguf);
 }
 

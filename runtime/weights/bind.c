@@ -60,6 +60,13 @@ static bool shape_fits(const struct burin_tensor *tensor, const struct burin_wei
            tensor->dims[tensor->n_dims - 1] == (uint64_t)weight->n_cols;
 }
 
+static bool is_transposed(
+        const struct burin_tensor *tensor, const struct burin_weight *weight)
+{
+    return tensor->n_dims == 2 && tensor->dims[0] == (uint64_t)weight->n_cols &&
+           tensor->dims[1] == (uint64_t)weight->n_rows;
+}
+
 static bool format_fits(
         const struct burin_tensor *tensor, const struct burin_weight *weight)
 {
@@ -338,20 +345,65 @@ static bool is_plain_path(const char *path)
     return true;
 }
 
-/* Which sizes, as far as the file tells. */
-static void put_variant(const struct binder *b, struct burin_put *text, const char *config)
+/* "smollm2-135m", where the file says so. */
+static bool find_variant(const struct binder *b, char name[2 * NAME_SIZE])
 {
     char base[NAME_SIZE];
     char size[NAME_SIZE];
     const struct burin_gguf *gguf = &b->checkpoint->gguf;
+    if (!lower_key(gguf, "general.basename", base) ||
+        !lower_key(gguf, "general.size_label", size))
+        return false;
+    snprintf(name, 2 * NAME_SIZE, "%s-%s", base, size);
+    return true;
+}
+
+/* Is a weight missing in a layer that is there, and there in another layer? */
+static bool has_hole(const struct binder *b)
+{
+    for (int i = 0; i < b->model->n_weights; i++) {
+        const struct burin_weight *weight = &b->model->weights[i];
+        bool layer_is_there = false;
+        bool role_is_there = false;
+        for (int k = 0; k < b->model->n_weights && !b->tensors[i]; k++) {
+            const struct burin_weight *other = &b->model->weights[k];
+            if (!b->tensors[k] || other->layer < 0)
+                continue;
+            layer_is_there |= other->layer == weight->layer;
+            role_is_there |= strcmp(other->role, weight->role) == 0;
+        }
+        if (layer_is_there && role_is_there)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the file is this model's own and lacks something all the same: no other binary would
+ * fit it better. `variant` is what it calls itself, or NULL. */
+static bool is_damaged(const struct binder *b, const char *variant)
+{
+    for (size_t i = 0; i < b->n_complaints; i++)
+        if (b->complaints[i].kind == SHAPE &&
+            is_transposed(b->complaints[i].tensor, b->complaints[i].weight))
+            return true;
+    if (!b->other_sizes)
+        return false;
+    return variant ? strcmp(variant, b->model->variant) == 0 : has_hole(b);
+}
+
+/* Which sizes, as far as the file tells. */
+static void put_variant(
+        const struct binder *b,
+        struct burin_put *text,
+        const char *config,
+        const char *variant)
+{
     if (!b->other_sizes)
         burin_put(text, " --variant %s", b->model->variant);
     else if (config && is_plain_path(config))
         burin_put(text, " --config %s", config);
-    else if (
-            lower_key(gguf, "general.basename", base) &&
-            lower_key(gguf, "general.size_label", size))
-        burin_put(text, " --variant %s-%s", base, size);
+    else if (variant)
+        burin_put(text, " --variant %s", variant);
     else
         burin_put(text, " --variant NAME (one of gen list)");
 }
@@ -391,11 +443,20 @@ static void put_ending(const struct binder *b, struct burin_put *text)
 
     char name[NAME_SIZE] = { 0 };
     char config[1024] = { 0 };
+    char called[2 * NAME_SIZE];
+    const char *variant = find_variant(b, called) ? called : NULL;
     const bool named = find_architecture(b, name, config, sizeof config);
+    if ((!named || strcmp(name, b->model->architecture) == 0) && is_damaged(b, variant)) {
+        burin_put(
+                text,
+                "The file is of this model, and incomplete or changed: get it again, or "
+                "convert it anew");
+        return;
+    }
     burin_put(
             text, "What fits the file: gen --model %s.lua",
             named ? name : b->model->architecture);
-    put_variant(b, text, *config ? config : NULL);
+    put_variant(b, text, *config ? config : NULL, variant);
     if (b->other_sizes || strcmp(type->name, b->model->recipe) != 0)
         burin_put(text, " --quant %s", type->name);
     else /* that recipe is this binary's: the file mixes formats otherwise */
@@ -434,6 +495,8 @@ static void put_complaint(
             put_shape(text, wanted + 1, 1);
         else
             put_shape(text, wanted, 2);
+        if (is_transposed(c->tensor, weight))
+            burin_put(text, ": it lies transposed");
         break;
     case FORMAT:
         burin_put(

@@ -85,6 +85,53 @@ SPEC(the_message_ends_with_the_gen_line_that_fits_the_file)
     assert_says("gen --model llama.lua --variant smollm2-360m --quant q8_0");
 }
 
+SPEC(a_transposed_matrix_is_told_and_no_other_binary_is_proposed)
+{
+    static const struct tiny_tensor embed = {
+        "token_embd.weight", 2, { N_VOCAB, D }, 0, N_VOCAB * D * 4
+    };
+    assert_int_equal(bind_with(0, embed), BURIN_EMISMATCH);
+    assert_says("token_embd.weight is (64, 70), wanted is (70, 64): it lies transposed\n");
+    assert_says("\nThe file is of this model, and incomplete or changed");
+    assert_null(strstr(err.message, "gen --model"));
+}
+
+SPEC(a_file_that_calls_itself_this_model_and_lacks_a_tensor_is_told_to_be_incomplete)
+{
+    struct burin_model named = tiny;
+    named.variant = "smollm2-360m";
+    const char *path = write_tensors("x.gguf", tiny_tensors, N_TENSORS - 1);
+    burin_checkpoint_close(&checkpoint);
+    assert_int_equal(burin_checkpoint_open(&checkpoint, path, &err), BURIN_OK);
+
+    assert_int_equal(burin_bind(&named, &checkpoint, &bound, &err), BURIN_EMISMATCH);
+
+    assert_says("  output_norm.weight is missing\n");
+    assert_says("\nThe file is of this model, and incomplete or changed");
+}
+
+SPEC(a_hole_in_a_layer_is_a_damage_where_the_file_has_no_name_for_itself)
+{
+    static struct bytes b;
+    make_folder("hole");
+    safetensors_of(
+            &b,
+            "{\"model.layers.0.input_layernorm.weight\":{\"dtype\":\"F32\",\"shape\":[64],"
+            "\"data_offsets\":[0,256]},"
+            "\"model.layers.1.input_layernorm.weight\":{\"dtype\":\"F32\",\"shape\":[64],"
+            "\"data_offsets\":[256,512]},"
+            "\"model.layers.1.self_attn.q_proj.weight\":{\"dtype\":\"F32\",\"shape\":[64,"
+            "64],"
+            "\"data_offsets\":[512,16896]}}",
+            16896);
+    write_file("hole/model.safetensors", b.at, b.used);
+
+    assert_int_equal(bind(in_folder("hole")), BURIN_EMISMATCH);
+
+    assert_says("layers.0.self_attn.q_proj.weight is missing\n");
+    assert_says("\nThe file is of this model, and incomplete or changed");
+}
+
 SPEC(a_mixture_that_no_recipe_makes_is_read_off_the_file)
 {
     static const struct tiny_tensor q4_embed = {

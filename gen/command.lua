@@ -143,15 +143,20 @@ local function describe(root, options)
       names.quoted(architecture))
   end
   local folder = path:match "^(.*)/[^/]*$" or "."
+  local config = options.config
+    and require("gen.config").open(options.config, { variant = options.variant, name = name })
   local model = require("gen.describe").load {
     path = path, name = name, architecture = architecture, variant = options.variant,
-    configure = options.config and require("gen.config").reader(options.config, options.variant),
+    configure = config and function(row, so_far) return config:configure(row, so_far) end,
     include_folders = {
       { path = folder, name = name:match "^(.*/)" or "" },
       { path = root .. "/models", name = "models/" },
     },
   }
-  if options.config and not options.variant then model.variant = "config" end
+  if config then
+    config:check(model)
+    if not options.variant then model.variant = "config" end
+  end
   model.chat = read(folder .. "/" .. architecture .. "_chat.lua")
   return model
 end
@@ -227,8 +232,8 @@ local function show(root, options)
     io.write("\n", graph.text(program))
     if program.costs then
       io.write("\n  arena, bytes:\n")
-      for i = 0, #program.phases do
-        io.write(("    %-8s %s\n"):format(program.costs[i].phase, tostring(program.costs[i].bytes)))
+      for _, row in ipairs(program.costs) do
+        io.write(("    %-8s %s\n"):format(row.phase, tostring(row.bytes)))
       end
     end
   end

@@ -1,6 +1,19 @@
--- gen/config.lua -- Sizes from a release's config.json, in the description's words. Without
--- --variant they take the place of the first variant's; with it, they must be that one's.
+-- gen/config.lua -- A release's config.json. Without --variant its sizes take the place of the
+-- first variant's; with it, they must be that one's. Then the traced model is compared with all
+-- that the file says: what contradicts it, and what nobody has understood, is refused.
+--
+-- Keys are spelled in formats/spellings/hf.lua. A description adds what is its own:
+--
+--   nn.variants {
+--     model_type = "gemma3_text",
+--     config = { window = "sliding_window", rope_local = "rope_parameters.sliding_attention",
+--                "vision_config" },
+--
+-- gives the field `window` of a variant's row the value of that key, `rope_local` what nn.rope
+-- takes, and says of vision_config that it changes nothing here.
 
+local hf = require "gen.formats.spellings.hf"
+local hyperparameters = require "gen.hyperparameters"
 local json = require "gen.json"
 local names = require "gen.names"
 
@@ -8,17 +21,11 @@ local config = {}
 
 local MAX_BYTES = 1024 * 1024
 
--- Hugging Face's name, ours.
-local sizes = {
-  { "num_hidden_layers", "n_layers" }, { "hidden_size", "d_model" },
-  { "num_attention_heads", "n_heads" }, { "num_key_value_heads", "n_kv_heads" },
-  { "head_dim", "d_head" }, { "intermediate_size", "d_ff" }, { "vocab_size", "n_vocab" },
-  { "max_position_embeddings", "n_ctx" },
-}
-
 local function fail(code, message, ...)
   error({ message = message:format(...), code = code }, 0)
 end
+
+-- ---- The file ------------------------------------------------------------------------------
 
 local function read(path)
   local file = io.open(path, "rb")
@@ -34,45 +41,232 @@ local function read(path)
   return value
 end
 
--- { n_layers = 30, ..., rope = { theta = 1e5 }, untied = false } of a config.json.
-local function wanted(values, path)
-  local out = {}
-  local function number(name)
-    local x = values[name]
-    if x == nil or x == json.NULL then return nil end
-    if type(x) ~= "number" or x ~= x then fail(4, "%s: %s must be a number", path, name) end
-    return math.tointeger(x) or x
+local function is_object(x) return type(x) == "table" and x[json.KEYS] ~= nil end
+
+-- Every value by its path, { path = { value, ... } }: text_config's stand beside those outside.
+local function by_path(object)
+  local found = {}
+  local function walk(x, prefix)
+    for _, key in ipairs(x[json.KEYS]) do
+      local path, value = prefix .. key, x[key]
+      found[path] = found[path] or {}
+      table.insert(found[path], value)
+      if is_object(value) then walk(value, path == "text_config" and "" or path .. ".") end
+    end
   end
-  for _, row in ipairs(sizes) do out[row[2]] = number(row[1]) end
-  out.n_kv_heads = out.n_kv_heads or out.n_heads
-  if not out.d_head and out.d_model and out.n_heads and out.n_heads > 0 then
-    out.d_head = out.d_model // out.n_heads
+  walk(object, "")
+  for switch, keys in pairs(hf.switches) do
+    if found[switch] and found[switch][1] == false then
+      for _, key in ipairs(keys) do found[key] = nil end
+    end
   end
-  local theta = number "rope_theta"
-  local scaling = values.rope_scaling
-  if theta then
-    out.rope = { theta = theta + 0.0 }
-    if type(scaling) == "table" then
-      local kind = scaling.rope_type or scaling.type
-      if kind == "llama3" then
-        out.rope.scaling = "llama3"
-        for theirs, ours in pairs { factor = "factor", low_freq_factor = "low_factor",
-            high_freq_factor = "high_factor", original_max_position_embeddings = "original" } do
-          if type(scaling[theirs]) ~= "number" then
-            fail(4, "%s: rope_scaling has no %s", path, theirs)
-          end
-          out.rope[ours] = scaling[theirs] + 0.0
-        end
-      elseif kind ~= nil and kind ~= "default" then
-        fail(4, "%s: rope_scaling of type %s isn't known", path, names.quoted(kind))
+  return found
+end
+
+-- As it is shown to people.
+local function shown(x)
+  if is_object(x) then return "an object" end
+  if type(x) == "table" and x ~= json.NULL then return "a list" end
+  if type(x) == "string" then return names.quoted(x) end
+  return type(x) == "number" and ("%.14g"):format(x) or tostring(x)
+end
+
+-- ---- Looking up ----------------------------------------------------------------------------
+
+local Config = {}
+Config.__index = Config
+
+-- The first value there is under one of the keys, and that key.
+function Config:first(keys)
+  for key in keys:gmatch "%S+" do
+    for _, value in ipairs(self.found[key] or {}) do
+      if value ~= json.NULL then return value, key end
+    end
+  end
+end
+
+-- By our name: what the file says, or means by saying nothing.
+function Config:told(name)
+  for _, row in ipairs(hf.keys) do
+    if row[1] == name then
+      local value = self:first(row[2])
+      if value == nil and row.absent then
+        value = row.absent(function(other) return self:number(other) end)
+      end
+      return value
+    end
+  end
+end
+
+function Config:number(name)
+  local value = self:told(name)
+  return type(value) == "number" and value or nil
+end
+
+function Config:complain(format, ...) table.insert(self.wrong, format:format(...)) end
+
+function Config:refuse(who)
+  if #self.wrong == 0 then return end
+  fail(4, "%s doesn't fit %s:\n  %s", self.path, who, table.concat(self.wrong, "\n  "))
+end
+
+-- ---- A variant's row -----------------------------------------------------------------------
+
+-- What nn.rope takes, from rope_parameters or from such an object of a layer type.
+function Config:rope(field, object, path)
+  local kind = object.rope_type or object.type or "default"
+  local attrs = hf.rope[kind]
+  if not attrs then
+    self:complain("%s of type %s isn't known", path, names.quoted(kind))
+    return nil
+  end
+  local rope = { scaling = kind ~= "default" and kind or nil }
+  for _, row in ipairs(attrs) do
+    local value = object[row[2]]
+    if value == nil or value == json.NULL then
+      self:complain("%s has no %s: %s needs it", path, row[2], field)
+    elseif type(value) ~= "number" then
+      self:complain("%s: %s must be a number, got %s", path, row[2], shown(value))
+    else
+      rope[row[1]] = math.tointeger(value) or value
+    end
+  end
+  self.known[path .. ".rope_type"], self.known[path .. ".type"] = true, true
+  for _, row in ipairs(attrs) do self.known[path .. "." .. row[2]] = true end
+  return rope
+end
+
+-- Transformers 4's rope_theta and rope_scaling, as 5 writes them.
+function Config:rope_parameters()
+  local parameters = self:first "rope_parameters"
+  if is_object(parameters) then return parameters, "rope_parameters" end
+  local theta, scaling = self:first "rope_theta", self:first "rope_scaling"
+  if theta == nil then return nil end
+  local out = { rope_theta = theta }
+  for _, key in ipairs(is_object(scaling) and scaling[json.KEYS] or {}) do out[key] = scaling[key] end
+  return out, "rope_scaling"
+end
+
+-- Numbers, texts and bools as they are; lists of such. `like` is the first variant's value.
+function Config:plain(value, key, like)
+  if type(value) == "number" and value == value then return math.tointeger(value) or value end
+  if type(like) == "number" then
+    self:complain("%s must be a number, got %s", key, shown(value))
+    return nil
+  end
+  if type(value) == "table" and not is_object(value) and value ~= json.NULL then
+    local list = {}
+    for i, x in ipairs(value) do list[i] = self:plain(x, key) end
+    return list
+  end
+  if type(value) ~= "table" then return value end
+end
+
+-- The value of a row's field and where it stands, or nil.
+function Config:field(field, like)
+  local key = self.own[field]
+  if field == "rope" and not key then
+    local parameters, path = self:rope_parameters()
+    if parameters then return self:rope(field, parameters, path) end
+    self:complain "rope_theta (or rope_parameters) is missing: rope needs it"
+    return nil
+  end
+  for _, row in ipairs(hf.keys) do if row[1] == field then key = key or row[2] end end
+  if not key then
+    self:complain("%s: nn.variants doesn't say which key gives it: config = { %s = ... }", field, field)
+    return nil
+  end
+  local value
+  if self.own[field] then value = self:first(key) else value = self:told(field) end
+  if value == nil then
+    self:complain("%s is missing: %s needs it", (key:gsub(" ", " or ")), field)
+    return nil
+  end
+  if is_object(value) and type(like) == "table" then return self:rope(field, value, key) end
+  return self:plain(value, key, like)
+end
+
+-- Fields of a row that say nothing of the model's sizes.
+local apart = { recipe = true, demo_weights = true }
+
+function Config:supply(row)
+  local out = { row[1], recipe = row.recipe }
+  for _, keys in ipairs(hf.keys) do -- also what rows leave out: eps
+    local value = self:told(keys[1])
+    if value ~= nil and not is_object(value) then out[keys[1]] = self:plain(value, keys[2]) end
+  end
+  local fields = {}
+  for field in pairs(row) do
+    if type(field) == "string" and not apart[field] and field ~= "untied" then fields[#fields + 1] = field end
+  end
+  for field in pairs(self.own) do
+    if type(field) == "string" and row[field] == nil and self:first(self.own[field]) ~= nil then
+      fields[#fields + 1] = field
+    end
+  end
+  table.sort(fields)
+  for _, field in ipairs(fields) do out[field] = self:field(field, row[field]) end
+  if out.tied ~= nil then out.untied = not out.tied end
+  return out
+end
+
+-- For describe: takes the chosen variant's row and the model so far, gives the row to use.
+function Config:configure(row, model)
+  self.row, self.own = row, model.config_keys
+  local words = table.concat(model.model_type, " ")
+  local model_type = self.found.model_type and self.found.model_type[1]
+  if words ~= "" and model_type ~= nil and not (" " .. words .. " "):find(" " .. tostring(model_type) .. " ", 1, true) then
+    self:complain("model_type is %s, %s has %s", shown(model_type), self.name, (words:gsub(" ", " or ")))
+    self:refuse(self.name)
+  end
+  if self.variant then return row end
+  local out = self:supply(row)
+  self:refuse(self.name)
+  return out
+end
+
+-- ---- The traced model ----------------------------------------------------------------------
+
+-- Files hold floats.
+local function same_number(a, b) return string.pack("<f", a) == string.pack("<f", b) end
+
+local function agrees(found, value)
+  if type(found) == "table" and found ~= json.NULL then -- a value for each layer; not an object
+    for _, x in ipairs(found) do if not agrees(x, value) then return false end end
+    return true
+  end
+  if type(value) == "string" then
+    return (" " .. value .. " "):find(" " .. tostring(found) .. " ", 1, true) ~= nil
+  end
+  if found == json.NULL then return true end
+  if type(value) == "number" then return type(found) == "number" and same_number(found, value) end
+  return found == value
+end
+
+local function words_of(value)
+  return type(value) == "string" and value:gsub(" ", " or ") or shown(value)
+end
+
+function Config:compare(row, who)
+  local told = false
+  for key in row.keys:gmatch "%S+" do
+    self.known[key] = true
+    for _, found in ipairs(self.found[key] or {}) do
+      told = told or found ~= json.NULL or type(row.value) == "string"
+      if not is_object(found) and not agrees(found, row.value) then
+        self:complain("%s is %s, %s has %s = %s", key, shown(found), who, row.name, words_of(row.value))
       end
     end
   end
-  if values.tie_word_embeddings ~= nil then
-    out.untied = not (values.tie_word_embeddings == true)
+  if told then return end
+  local key = row.keys:match "%S+"
+  local meant = row.absent and self:told(row.name)
+  if meant ~= nil and not agrees(meant, row.value) then
+    self:complain("%s is missing, which means %s; %s has %s = %s", key, shown(meant), who, row.name,
+      words_of(row.value))
+  elseif not row.absent and not row.proved and not self.variant then
+    self:complain("%s is missing: %s has %s = %s", key, who, row.name, words_of(row.value))
   end
-  out.eps = number "rms_norm_eps"
-  return out
 end
 
 local function same(a, b)
@@ -81,35 +275,77 @@ local function same(a, b)
     for k in pairs(b) do if a[k] == nil then return false end end
     return true
   end
-  return a == b or (a or false) == (b or false)
+  if type(a) == "number" and type(b) == "number" then return same_number(a, b) end
+  return a == b
 end
 
--- For describe: takes the chosen variant's row, gives the row to use.
-function config.reader(path, variant)
-  local values = wanted(read(path), path)
-  return function(row)
-    local wrong = {}
-    for _, pair in ipairs(sizes) do
-      local found, described = values[pair[2]], row[pair[2]]
-      if found and described and found ~= described then
-        wrong[#wrong + 1] = ("%s is %s, %s has %s = %s"):format(
-          pair[1], found, row[1], pair[2], described)
+-- The keys of the description's own.
+function Config:compare_own(who)
+  for field, key in pairs(self.own) do
+    for word in key:gmatch "%S+" do self.known[word] = true end
+    if self.variant and type(field) == "string" and self:first(key) ~= nil then
+      local value = self:field(field, self.row[field])
+      if value ~= nil and not same(value, self.row[field]) then
+        self:complain("%s differs from %s's %s", key, who, field)
       end
     end
-    if values.rope and row.rope and not same(values.rope, row.rope) then
-      wrong[#wrong + 1] = ("rope differs: theta is %s"):format(values.rope.theta)
-    end
-    if variant then
-      if #wrong > 0 then
-        fail(4, "%s isn't %s:\n  %s", path, variant, table.concat(wrong, "\n  "))
-      end
-      return row
-    end
-    local out = {}
-    for k, v in pairs(row) do out[k] = v end
-    for k, v in pairs(values) do out[k] = v end
-    return out
   end
+end
+
+-- Nothing, or a feature that is off.
+local function is_off(x)
+  if x == json.NULL or x == false then return true end
+  return type(x) == "table" and (is_object(x) and #x[json.KEYS] or #x) == 0
+end
+
+-- What the file says and nobody has looked at, by path.
+function Config:unknown()
+  local within = {} -- objects of which something is known
+  for key in pairs(self.known) do
+    local from = key:match "^(.*)%."
+    while from do
+      within[from], from = true, from:match "^(.*)%."
+    end
+  end
+  local list = {}
+  local function walk(object, prefix)
+    for _, key in ipairs(object[json.KEYS]) do
+      local path, value = prefix .. key, object[key]
+      if path == "text_config" and is_object(value) then
+        walk(value, "")
+      elseif is_object(value) and (within[path] or self.known[path] and path:find "^rope_") then
+        walk(value, path .. ".")
+      elseif not (self.known[path] or hf.harmless[key] or is_off(value) or hf.switches[key])
+        and self.found[path] then
+        list[#list + 1] = ("%s = %s"):format(names.quoted(path):sub(2, -2), shown(value))
+      end
+    end
+  end
+  walk(self.values, "")
+  return list
+end
+
+-- After tracing: an error of all that contradicts the model or may.
+function Config:check(model)
+  local who = self.variant or self.name
+  self.own = model.config_keys or {}
+  for _, row in ipairs(hf.rows(model, hyperparameters.of(model))) do self:compare(row, who) end
+  self:compare_own(who)
+  local unknown = self:unknown()
+  for _, line in ipairs(unknown) do self:complain("%s isn't understood", line) end
+  if #unknown > 0 then
+    self:complain("(what changes no result may be deleted from a copy of the file)")
+  end
+  self:refuse(who)
+end
+
+-- options: variant (or nil), name (of the description, for messages).
+function config.open(path, options)
+  local values = read(path)
+  return setmetatable({
+    path = path, values = values, found = by_path(values), variant = options.variant,
+    name = options.name, own = {}, known = {}, wrong = {},
+  }, Config)
 end
 
 return config

@@ -3,6 +3,8 @@
 -- being traced and remembers the description's line.
 --
 --   nn.variants { recipe = "q4_1", { "small", n_layers = 2, ... }, ... }   the first is the default
+--     model_type = "llama"                   what config.json calls it; a list of several
+--     config = { window = "sliding_window" } where config.json has what rows have; gen/config.lua
 --   nn.dims { d_model = 40, ... }            named sizes; d.d_q = d.n_heads * d.d_head is one more
 --   nn.weight(name, shape)                   a parameter: the checkpoint's name, shape (out, in)
 --   nn.block { role = nn.weight(...) }       then: function block.forward(w, x, batch, kv) ... end
@@ -40,7 +42,9 @@ local MAX_ELEMENTS = 2.0 ^ 42
 -- `source` is the description being read: where() its line, fail(message) an error there,
 -- include(name), variant, config. Returns nn as the description sees it, and the model so far.
 function nn.new(source)
-  local model = { dims = {}, weights = {}, variants = {}, programs = {} }
+  local model = {
+    dims = {}, weights = {}, variants = {}, programs = {}, model_type = {}, config_keys = {},
+  }
   local words = {}
   local ops -- of the program or block being traced
   local program
@@ -75,6 +79,19 @@ function nn.new(source)
 
   -- ---- Variants and dims
 
+  -- What nn.variants says of config.json: a text, or a table of texts.
+  local function texts(name, x)
+    if type(x) == "string" then x = { x } end
+    if x == nil then return {} end
+    if type(x) ~= "table" then fail("variants: %s must be a text or a table of texts", name) end
+    for _, text in pairs(x) do
+      if type(text) ~= "string" or not text:find "^[%w_.-][%w_. -]*$" then
+        fail("variants: %s: %s can't be a name in config.json", name, quoted(text))
+      end
+    end
+    return x
+  end
+
   function words.variants(rows)
     if type(rows) ~= "table" or #rows == 0 then
       fail("variants: give a list of { name, ... }")
@@ -96,7 +113,9 @@ function nn.new(source)
     model.variant = chosen[1]
     model.recipe = chosen.recipe or rows.recipe
     model.demo_weights = chosen.demo_weights
-    return (source.configure(chosen))
+    model.model_type = texts("model_type", rows.model_type)
+    model.config_keys = texts("config", rows.config)
+    return (source.configure(chosen, model))
   end
 
   local dims = {}

@@ -20,6 +20,8 @@
 --     scratch = function(node, family)   bytes of scratch a thread
 --     shares_scratch = true,             threads read each other's, up to its end
 --     kernel = function(node, family)    { template, name, params, args }
+--     hyperparameters = function(x, attrs)   as shape(): what a checkpoint may say too, by our
+--                                        names; { eps = 1e-5 }. See gen/hyperparameters.lua.
 --   }
 --
 -- kernel() and scratch() see a node:
@@ -73,6 +75,7 @@ local known = {
   in_place = "string", strided = "table", scratch = "function", kernel = "function",
   activation = "string", result_dtype = "string", state = "string", writes = "function",
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
+  hyperparameters = "function",
 }
 
 function op.define(name)

@@ -8,7 +8,7 @@ local llama3 = { theta = 500000, scaling = "llama3", factor = 32, low_factor = 1
                  original = 8192 }
 
 local v = nn.variants {
-  recipe = "q4_1",
+  recipe = "q4_1", model_type = "llama",
   { "smollm2-135m", n_layers = 30, d_model = 576, n_heads = 9, n_kv_heads = 3, d_head = 64,
     d_ff = 1536, n_vocab = 49152, n_ctx = 8192, rope = { theta = 100000 },
     demo_weights = "smollm2-135m" },

@@ -5,7 +5,7 @@ local rms_norm, linear, rope = nn.rms_norm, nn.linear, nn.rope
 local attention, silu        = nn.attention, nn.silu
 
 local v = nn.variants {
-  recipe = "f32",
+  recipe = "f32", model_type = "llama",
   { "small", n_layers = 2, d_model = 40, d_ff = 56, n_vocab = 96, n_ctx = 1024,
     n_heads = 6, n_kv_heads = 3, d_head = 8 },
   { "groups", n_layers = 3, d_model = 64, d_ff = 160, n_vocab = 200, n_ctx = 1024, -- K in 32s

@@ -65,6 +65,14 @@ return op.define "attention" {
     return q
   end,
 
+  hyperparameters = function(q, kv)
+    local d_head = value(kv.d_key)
+    return {
+      n_heads = value(q[#q]) // d_head, n_kv_heads = value(kv.n_heads), d_head = d_head,
+      window = kv.window or 0,
+    }
+  end,
+
   -- Queries and results once; keys and values from those of one token to those of all.
   bytes = function(q, kv, y)
     return { min = q.bytes + kv.bytes_per_token + y.bytes, max = q.bytes + kv.bytes + y.bytes }

@@ -10,6 +10,8 @@ return op.define "gelu_tanh" {
 
   shape = function(x) return x end,
 
+  hyperparameters = function() return { activation = "gelu_tanh" } end,
+
   bytes = function(x, y) return x.bytes + y.bytes end,
 
   kernel = function(node)

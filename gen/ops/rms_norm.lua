@@ -17,6 +17,8 @@ return op.define "rms_norm" {
     return x
   end,
 
+  hyperparameters = function(_, _, attrs) return { eps = attrs.eps } end,
+
   bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
 
   kernel = function(node, family)

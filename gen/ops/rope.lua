@@ -56,6 +56,14 @@ return op.define "rope" {
     return x
   end,
 
+  hyperparameters = function(_, _, attrs)
+    return {
+      rope_theta = attrs.theta, d_rope = attrs.d_head, rope_scaling = attrs.scaling or "none",
+      rope_factor = attrs.factor, rope_low_factor = attrs.low_factor,
+      rope_high_factor = attrs.high_factor, rope_original = attrs.original,
+    }
+  end,
+
   bytes = function(x, angles, y) return x.bytes + angles.bytes + y.bytes end,
 
   kernel = function(node)

@@ -9,6 +9,8 @@ return op.define "silu" {
 
   shape = function(x) return x end,
 
+  hyperparameters = function() return { activation = "silu" } end,
+
   bytes = function(x, y) return x.bytes + y.bytes end,
 
   kernel = function(node)

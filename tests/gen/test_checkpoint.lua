@@ -1,9 +1,8 @@
--- tests/gen/test_checkpoint.lua -- `--quant auto` and `--config`: what headers hold, and that
+-- tests/gen/test_checkpoint.lua -- `--quant auto`: what headers hold, and that
 -- files of any bytes are refused with a reason, in little time and memory.
 
 local spec = require "tests.support.spec"
 local checkpoint = require "gen.checkpoint"
-local config = require "gen.config"
 local json = require "gen.json"
 local describe = require "tests.gen.describe"
 
@@ -125,26 +124,5 @@ spec("JSON", function()
     local value, why = json.decode(bad)
     spec.equal(value, nil, bad)
     spec.contains(why, "at byte")
-  end
-end)
-
-spec("config.json supplies sizes, or must agree with the variant", function()
-  local path = write("config.json", '{"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 3, "rope_theta": 1000.0,'
-    .. ' "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 100}}')
-  local row = config.reader(path)({ "small", d_model = 40, n_layers = 2, n_vocab = 96 })
-  spec.equal({ row.d_model, row.n_layers, row.n_heads, row.n_kv_heads, row.d_head, row.n_vocab }, { 64, 3, 4, 4, 16, 96 })
-  spec.equal(row.rope, { theta = 1000.0, scaling = "llama3", factor = 8.0, low_factor = 1.0, high_factor = 4.0, original = 100.0 })
-  local ok, e = pcall(config.reader(path, "small"), { "small", d_model = 40, n_layers = 2 })
-  spec.equal(ok, false)
-  spec.contains(e.message, "num_hidden_layers is 3, small has n_layers = 2")
-  spec.contains(e.message, "hidden_size is 64, small has d_model = 40")
-end)
-
-spec("a config.json that is wrong", function()
-  for text_of, part in pairs { ["{"] = "expected a key", ["[]"] = "an object was expected", ['{"hidden_size": "x"}'] = "must be a number",
-      ['{"rope_theta": 1, "rope_scaling": {"rope_type": "*/ ${x}"}}'] = "isn't known" } do
-    local ok, e = pcall(config.reader, write("wrong.json", text_of))
-    spec.equal(ok, false)
-    spec.contains(e.message, part)
   end
 end)

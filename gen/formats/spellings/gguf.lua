@@ -1,6 +1,7 @@
 -- gen/formats/spellings/gguf.lua -- Names in GGUF, from Hugging Face's: gguf-py's
 -- tensor_mapping.py. Where a file holds something else than the release does, that is said
--- here too: llama's q and k rows lie in pairs (2i, 2i + 1) of each head.
+-- here too: llama's q and k rows lie in pairs (2i, 2i + 1) of each head. And the keys of its
+-- metadata: gguf-py's constants.py.
 
 local gguf = {}
 
@@ -36,6 +37,45 @@ function gguf.rope_heads(_, weight)
   if not weight.hf:find "^self_attn%.[qk]_proj%.weight$" then return 0 end
   local factors = weight.shape[1].factors
   return factors and factors[1]:value() or 0
+end
+
+-- What GGUF calls an architecture, where it isn't Hugging Face's model_type.
+local architectures = {
+  mistral = "llama", gemma3_text = "gemma3", gemma4_text = "gemma4",
+  qwen3_5 = "qwen35", qwen3_5_text = "qwen35",
+}
+
+-- Behind the file's own architecture: "llama.rope.freq_base". Sizes that tensors have aren't
+-- here, nor context_length, which changes no result.
+local keys = {
+  { "n_layers", ".block_count" },
+  { "n_heads", ".attention.head_count" },
+  { "n_kv_heads", ".attention.head_count_kv" },
+  { "d_head", ".attention.key_length .attention.value_length" },
+  { "d_rope", ".rope.dimension_count" },
+  { "rope_theta", ".rope.freq_base" },
+  { "rope_scaling", ".rope.scaling.type" }, -- llama3's are a tensor of factors, and no type
+  { "eps", ".attention.layer_norm_rms_epsilon" },
+  { "window", ".attention.sliding_window" },
+}
+
+-- What the model knows and a file may say: { name, keys, value }, as hf.rows.
+function gguf.rows(model, facts)
+  local rows, words, known = {}, {}, {}
+  for _, model_type in ipairs(model.model_type) do
+    local word = architectures[model_type] or model_type
+    if not known[word] then words[#words + 1] = word end
+    known[word] = true
+  end
+  if #words > 0 then
+    rows[1] = { name = "model_type", keys = "general.architecture", value = table.concat(words, " ") }
+  end
+  for _, row in ipairs(keys) do
+    local value = facts[row[1]]
+    if row[1] == "rope_scaling" and value then value = "none" end
+    if value ~= nil then rows[#rows + 1] = { name = row[1], keys = row[2], value = value } end
+  end
+  return rows
 end
 
 return gguf

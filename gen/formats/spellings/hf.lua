@@ -1,5 +1,8 @@
--- gen/formats/spellings/hf.lua -- Names in safetensors: nn.weight's own, behind the group's
--- prefix.
+-- gen/formats/spellings/hf.lua -- A release of Hugging Face's: names in safetensors, which are
+-- nn.weight's own, behind the group's prefix; and keys of config.json.
+--
+-- A key may be a path, "rope_parameters.rope_theta". What stands in text_config counts as if it
+-- stood outside. Transformers 4 writes rope_theta and rope_scaling, 5 writes rope_parameters.
 
 local hf = {}
 
@@ -8,5 +11,111 @@ function hf.name(_, weight, layer, group)
   local before, after = group.prefix:match "^(.-)%%d(.*)$"
   return before .. layer .. after .. weight.hf
 end
+
+-- ---- config.json ---------------------------------------------------------------------------
+
+-- Ours, and all keys that may hold it. Ours are the names of nn.dims, of a variant's row and of
+-- gen/hyperparameters.lua. What tensors prove isn't compared once more when they are bound.
+-- `absent` is what a file means that hasn't the key, where all releases mean the same by it;
+-- told(name) is what the file says of another.
+hf.keys = {
+  { "model_type", "model_type" },
+  { "n_layers", "num_hidden_layers" },
+  { "d_model", "hidden_size", proved = true },
+  { "n_heads", "num_attention_heads" },
+  { "n_kv_heads", "num_key_value_heads", absent = function(told) return told "n_heads" end },
+  { "d_head", "head_dim", absent = function(told)
+    local d_model, n_heads = told "d_model", told "n_heads"
+    return d_model and n_heads and n_heads > 0 and d_model // n_heads or nil
+  end },
+  { "d_ff", "intermediate_size", proved = true },
+  { "n_vocab", "vocab_size", proved = true },
+  { "n_ctx", "max_position_embeddings", proved = true }, -- not so, but it changes no result
+  { "tied", "tie_word_embeddings", proved = true },
+  { "attention_bias", "attention_bias", proved = true, absent = function() return false end },
+  { "mlp_bias", "mlp_bias", proved = true, absent = function() return false end },
+  { "activation", "hidden_act hidden_activation" },
+  { "eps", "rms_norm_eps" },
+  { "window", "sliding_window", absent = function() return 0 end },
+  { "rope_theta", "rope_theta rope_parameters.rope_theta" },
+  { "rope_scaling", "rope_scaling rope_scaling.rope_type rope_scaling.type"
+    .. " rope_parameters.rope_type rope_parameters.type", absent = function() return "default" end },
+  { "rope_factor", "rope_scaling.factor rope_parameters.factor" },
+  { "rope_low_factor", "rope_scaling.low_freq_factor rope_parameters.low_freq_factor" },
+  { "rope_high_factor", "rope_scaling.high_freq_factor rope_parameters.high_freq_factor" },
+  { "rope_original", "rope_scaling.original_max_position_embeddings"
+    .. " rope_parameters.original_max_position_embeddings" },
+}
+
+-- Texts that mean one of ours, separated by spaces; "null" is what a file says with null.
+local meanings = {
+  activation = { silu = "silu swish", gelu_tanh = "gelu_pytorch_tanh gelu_new" },
+  rope_scaling = { none = "default null", llama3 = "llama3" },
+}
+
+local function has_weight(model, pattern)
+  for _, weight in ipairs(model.weights) do
+    if weight.hf:find(pattern) then return true end
+  end
+  for _, group in ipairs(model.groups) do
+    for _, block in ipairs(group.layers) do
+      for _, weight in ipairs(block.weights) do
+        if weight.hf:find(pattern) then return true end
+      end
+    end
+  end
+  return false
+end
+
+-- What the model knows and config.json may say, in the order of hf.keys: { name, keys, value,
+-- proved, absent }. A text's value is all words that mean it. `facts` is hyperparameters.of(model).
+function hf.rows(model, facts)
+  local values = {
+    tied = not has_weight(model, "^lm_head%.weight$"),
+    attention_bias = has_weight(model, "^self_attn%.[a-z]+_proj%.bias$"),
+    mlp_bias = has_weight(model, "^mlp%..*%.bias$"),
+  }
+  for _, dim in ipairs(model.dims) do values[dim.name] = dim:value() end
+  for name, value in pairs(facts) do
+    values[name] = meanings[name] and meanings[name][value] or value
+  end
+  if #model.model_type > 0 then values.model_type = table.concat(model.model_type, " ") end
+  local rows = {}
+  for _, row in ipairs(hf.keys) do
+    if values[row[1]] ~= nil then
+      rows[#rows + 1] = {
+        name = row[1], keys = row[2], value = values[row[1]], proved = row.proved, absent = row.absent,
+      }
+    end
+  end
+  return rows
+end
+
+-- What nn.rope takes, by rope_type: ours, theirs.
+hf.rope = {
+  default = { { "theta", "rope_theta" } },
+  llama3 = {
+    { "theta", "rope_theta" }, { "factor", "factor" }, { "low_factor", "low_freq_factor" },
+    { "high_factor", "high_freq_factor" }, { "original", "original_max_position_embeddings" },
+  },
+}
+
+-- Keys that change nothing of what is computed from given weights.
+hf.harmless = {}
+for key in ([[
+  architectures auto_map dtype torch_dtype transformers_version transformers.js_config
+  unsloth_version unsloth_fixed is_llama_config _name_or_path _attn_implementation
+  _attn_implementation_autoset _commit_hash attn_implementation name_or_path
+  attention_dropout hidden_dropout embd_pdrop resid_pdrop attn_pdrop classifier_dropout
+  initializer_range use_cache pretraining_tp chunk_size_feed_forward
+  bos_token_id eos_token_id pad_token_id unk_token_id sep_token_id cls_token_id
+  decoder_start_token_id bos_token eos_token tokenizer_class prefix
+  output_attentions output_hidden_states return_dict torchscript gradient_checkpointing
+  id2label label2id num_labels problem_type finetuning_task task_specific_params
+  quantization_config
+]]):gmatch "%S+" do hf.harmless[key] = true end
+
+-- Switches that, when false, turn off other keys.
+hf.switches = { use_sliding_window = { "sliding_window", "max_window_layers" } }
 
 return hf

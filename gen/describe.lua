@@ -1,11 +1,13 @@
 -- gen/describe.lua -- Runs a description in its sandbox and gives the traced model.
 --
 -- A description is foreign text: it sees `nn`, arithmetic and a few pure functions, nothing
--- else. There is no pcall and no coroutine, so no error can be caught; string methods that
--- can run for ever (rep, find, gsub) are not there; table functions are Lua, so that one hook
--- counts every instruction, also theirs. Every error carries the description's file:line.
+-- else, and of our objects only handles (gen/membrane.lua). There is no pcall and no coroutine,
+-- so no error can be caught; no setmetatable, so nothing of it runs but what was called; string
+-- methods that can run for ever (rep, find, gsub) are not there; table functions are Lua, so
+-- that one hook counts every instruction, also theirs. What C does with a text costs
+-- instructions by its length, and the whole has a limit in seconds. Every error carries the
+-- description's file:line.
 
-local size = require "gen.size"
 local graph = require "gen.graph"
 local names = require "gen.names"
 local nn = require "gen.nn"
@@ -14,27 +16,57 @@ local describe = {}
 
 describe.limits = {
   instructions = 1e6, -- llama needs 60 thousand
+  -- Of this process, for what instructions don't measure: long texts, joined or compared.
+  seconds = 3,
   -- Beyond what was used before; llama needs 100. One concatenation joins at most 200 texts
   -- before anybody can look, so this bounds what it takes.
   memory_kib = 4 * 1024,
-  source_bytes = 256 * 1024,
+  source_bytes = 64 * 1024,
+  text_bytes = 64 * 1024, -- of a text that a word takes
   includes = 16,
 }
 
 -- ---- What a description may use -----------------------------------------------------------
 
-local function plain(x, fail)
-  if type(x) == "table" and not size.is(x) or type(x) == "function" then
-    fail "a table or function has no text that is the same in every run"
+-- `source` counts: spend(instructions), fail(message), size_text(handle) or nil.
+
+-- A text for a word; what C does with it is worth an instruction for each 16 bytes.
+local function text_of(source, name, x)
+  if type(x) == "number" then x = tostring(x) end
+  if type(x) ~= "string" then source.fail(name .. ": a string was expected, got " .. type(x)) end
+  if #x > describe.limits.text_bytes then
+    source.fail(("%s: a string beyond %d KiB"):format(name, describe.limits.text_bytes // 1024))
+  end
+  source.spend(#x // 16)
+  return x
+end
+
+local function integer_of(source, name, x, default)
+  if x == nil then return default end
+  local n = type(x) == "number" and math.tointeger(x)
+  if not n then source.fail(name .. ": an integer was expected, got " .. type(x)) end
+  return n
+end
+
+-- What has the same text in every run; a size has one.
+local function plain(source, x)
+  if type(x) == "table" or type(x) == "function" then
+    local text = source.size_text(x)
+    if not text then
+      source.fail "a table or function has no text that is the same in every run"
+    end
+    return text
   end
   return x
 end
 
 -- In Lua, so that the hook counts them.
-local function table_words(fail)
-  local words = {}
+local function table_words(source)
+  local words, fail = {}, source.fail
   local function length(list)
-    if type(list) ~= "table" then fail("a table was expected, got " .. type(list)) end
+    if type(list) ~= "table" or getmetatable(list) ~= nil then
+      fail("a plain table was expected, got " .. type(list))
+    end
     local n = 0
     while rawget(list, n + 1) ~= nil do n = n + 1 end
     return n
@@ -63,15 +95,14 @@ local function table_words(fail)
     return value
   end
   function words.concat(list, separator)
-    local n, bytes = length(list), 0
+    separator = text_of(source, "concat", separator == nil and "" or separator)
+    local n, bytes, parts = length(list), 0, {}
     for i = 1, n do
-      if type(list[i]) ~= "string" and type(list[i]) ~= "number" then
-        fail "concat: not a string"
-      end
-      bytes = bytes + #tostring(list[i]) + #(separator or "")
-      if bytes > 1024 * 1024 then fail "concat: more than 1 MiB" end
+      parts[i] = text_of(source, "concat", rawget(list, i))
+      bytes = bytes + #parts[i] + #separator
+      if bytes > describe.limits.text_bytes then fail "concat: a string beyond 64 KiB" end
     end
-    return table.concat(list, separator or "", 1, n)
+    return (table.concat(parts, separator))
   end
   function words.unpack(list)
     local n = length(list)
@@ -79,7 +110,8 @@ local function table_words(fail)
     return table.unpack(list, 1, n)
   end
   function words.sort(list, less)
-    less = less or function(a, b) return a < b end
+    less = less == nil and function(a, b) return a < b end or less
+    if type(less) ~= "function" then fail("sort: a function was expected, got " .. type(less)) end
     for i = 2, length(list) do
       local x, j = list[i], i - 1
       while j >= 1 and less(x, list[j]) do
@@ -92,33 +124,47 @@ local function table_words(fail)
   return words
 end
 
-local function string_words(fail)
-  local function format(text, ...)
-    if type(text) ~= "string" or text:find "%%[^%%]-[pqa]" then
-      fail "format: only plain conversions"
+local function string_words(source)
+  local words, fail = {}, source.fail
+  for _, name in ipairs { "upper", "lower", "len" } do
+    words[name] = function(s)
+      s = text_of(source, name, s)
+      return (string[name](s))
     end
+  end
+  for _, name in ipairs { "sub", "byte" } do
+    words[name] = function(s, i, j)
+      s = text_of(source, name, s)
+      i = integer_of(source, name, i, 1)
+      j = integer_of(source, name, j, name == "sub" and -1 or i)
+      local results = table.pack(string[name](s, i, j))
+      return table.unpack(results, 1, results.n)
+    end
+  end
+  function words.format(text, ...)
+    text = text_of(source, "format", text)
+    if text:find "%%[^%%]-[pqa]" then fail "format: only plain conversions" end
     local args = table.pack(...)
     for i = 1, args.n do
-      plain(args[i], fail)
-      if size.is(args[i]) then args[i] = tostring(args[i]) end
-      if type(args[i]) == "string" and #args[i] > 65536 then
-        fail "format: a string beyond 64 KiB"
-      end
+      args[i] = plain(source, args[i])
+      if type(args[i]) == "string" then args[i] = text_of(source, "format", args[i]) end
     end
     local ok, result = pcall(string.format, text, table.unpack(args, 1, args.n))
     if not ok then fail(result) end
     return result
   end
-  return {
-    sub = string.sub, upper = string.upper, lower = string.lower, len = string.len,
-    byte = string.byte, format = format,
-  }
+  return words
 end
 
 -- Keys in a fixed order: `pairs` of plain Lua would differ from run to run.
-local function ordered_pairs(list)
+local function ordered_pairs(list, fail)
   local keys = {}
-  for key in next, list do keys[#keys + 1] = key end
+  for key in next, list do
+    if type(key) == "table" or type(key) == "function" then
+      fail "pairs: keys that are tables have no order"
+    end
+    keys[#keys + 1] = key
+  end
   table.sort(keys, function(a, b)
     local ta, tb = type(a), type(b)
     if ta ~= tb then return ta < tb end
@@ -128,23 +174,46 @@ local function ordered_pairs(list)
   local i = 0
   return function()
     i = i + 1
-    if keys[i] ~= nil then return keys[i], list[keys[i]] end
+    if keys[i] ~= nil then return keys[i], rawget(list, keys[i]) end
   end
 end
 
-local function environment(source, fail)
+local function to_number(source, x, base)
+  if type(x) == "number" and base == nil then return x end
+  if base == nil then
+    if type(x) ~= "string" then return nil end
+    return (tonumber(text_of(source, "tonumber", x)))
+  end
+  base = integer_of(source, "tonumber", base)
+  if base < 2 or base > 36 then source.fail "tonumber: a base is from 2 to 36" end
+  return (tonumber(text_of(source, "tonumber", x), base))
+end
+
+-- What error() and assert() say: one short line.
+local function message_of(x, default)
+  if type(x) ~= "string" then return default end
+  return (x:sub(1, 500):gsub("%c", " "))
+end
+
+local function environment(source)
+  local fail = source.fail
   local face = {
-    nn = source.nn, ipairs = ipairs, type = type, tonumber = tonumber, select = select,
+    nn = source.nn, ipairs = ipairs, type = type, select = select,
+    tonumber = function(x, base) return (to_number(source, x, base)) end,
     pairs = function(list)
-      if type(list) ~= "table" or getmetatable(list) then
+      if type(list) ~= "table" or getmetatable(list) ~= nil then
         fail "pairs: a plain table was expected"
       end
-      return ordered_pairs(list)
+      return (ordered_pairs(list, fail))
     end,
-    tostring = function(x) return tostring(plain(x, fail)) end,
-    error = function(message) fail(type(message) == "string" and message or "error") end,
+    tostring = function(x)
+      x = plain(source, x)
+      if type(x) == "string" then return x end
+      return (tostring(x))
+    end,
+    error = function(message) fail(message_of(message, "error")) end,
     assert = function(ok, message, ...)
-      if not ok then fail(type(message) == "string" and message or "assertion failed!") end
+      if not ok then fail(message_of(message, "assertion failed!")) end
       return ok, message, ...
     end,
     math = {
@@ -152,12 +221,12 @@ local function environment(source, fail)
       huge = math.huge, log = math.log, max = math.max, min = math.min, pi = math.pi,
       sin = math.sin, sqrt = math.sqrt, tointeger = math.tointeger, type = math.type,
     },
-    string = string_words(fail),
-    table = table_words(fail),
+    string = string_words(source),
+    table = table_words(source),
   }
   return setmetatable({}, {
     __index = function(_, name)
-      if face[name] == nil then fail(("'%s' isn't available in a description"):format(name)) end
+      if face[name] == nil then fail(("'%s' isn't available in a description"):format(tostring(name))) end
       return face[name]
     end,
     __newindex = function(_, name)
@@ -226,9 +295,42 @@ function describe.load(options)
     return names.is_identifier(name) and name or nil
   end
 
+  -- One hook for all: it counts, looks at the memory, and remembers the line. Every turn of a
+  -- loop and every call is a line event; both events count, because the hook's own instructions
+  -- count too and can hide each event of the other kind.
+  local instructions, step = 0, 8 -- so few that a text can't be doubled often in between
+  local base_kib, base_seconds, turns = 0, 0, 0
+  function source.spend(n)
+    instructions = instructions + n
+    if instructions > describe.limits.instructions then
+      source.fail(("stopped after %d million instructions: does it loop for ever?"):format(
+        describe.limits.instructions // 1000000))
+    end
+  end
+  local function hook(event, line)
+    if event == "line" then
+      local info = debug.getinfo(2, "S")
+      if chunks[info.source] then last.file, last.line = info.source:sub(2), line end
+    end
+    source.spend(step)
+    turns = turns + 1
+    if turns % 16 == 0 and os.clock() - base_seconds > describe.limits.seconds then
+      source.fail(("stopped after %d seconds: does it work on long texts?"):format(
+        describe.limits.seconds))
+    end
+    if collectgarbage "count" - base_kib > describe.limits.memory_kib then
+      collectgarbage()
+      if collectgarbage "count" - base_kib > describe.limits.memory_kib then
+        source.fail(("stopped: it uses more than %d MiB"):format(
+          describe.limits.memory_kib // 1024))
+      end
+      source.spend(10000) -- what a collection is worth
+    end
+  end
+
   local face, model = nn.new(source)
   source.nn = face
-  local env = environment(source, source.fail)
+  local env = environment(source)
 
   local function load_text(path, name)
     local text = read_file(path)
@@ -269,35 +371,8 @@ function describe.load(options)
     source.fail(("include: there is no part '%s' beside the description"):format(part))
   end
 
-  -- One hook for all: it counts, looks at the memory, and remembers the line. Every turn of a
-  -- loop and every call is a line event; both events count, because the hook's own instructions
-  -- count too and can hide each event of the other kind.
-  local instructions, step = 0, 8 -- so few that a text can't be doubled often in between
-  local base_kib = 0
-  local function over(message)
-    local where = source.where()
-    error({ message = ("%s:%d: %s"):format(where.file, where.line, message), code = 1 }, 0)
-  end
-  local function hook(event, line)
-    if event == "line" then
-      local info = debug.getinfo(2, "S")
-      if chunks[info.source] then last.file, last.line = info.source:sub(2), line end
-    end
-    instructions = instructions + step
-    if instructions > describe.limits.instructions then
-      over(("stopped after %d million instructions: does it loop for ever?"):format(
-        describe.limits.instructions // 1000000))
-    end
-    if collectgarbage "count" - base_kib > describe.limits.memory_kib then
-      collectgarbage()
-      if collectgarbage "count" - base_kib > describe.limits.memory_kib then
-        over(("stopped: it uses more than %d MiB"):format(describe.limits.memory_kib // 1024))
-      end
-    end
-  end
-
   -- Text's methods: a description's frames see the whitelist, ours see everything.
-  local strings = string_words(source.fail)
+  local strings = string_words(source)
   local string_meta = getmetatable ""
   local true_index = string_meta.__index
   local function string_index(_, name)
@@ -318,7 +393,7 @@ function describe.load(options)
   end
 
   collectgarbage()
-  base_kib = collectgarbage "count"
+  base_kib, base_seconds = collectgarbage "count", os.clock()
   string_meta.__index = string_index
   running = true
   debug.sethook(hook, "l", step)

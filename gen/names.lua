@@ -20,6 +20,22 @@ function names.is_identifier(name)
     and not reserved[name] and not name:find "^burin"
 end
 
+-- A size of nn.dims becomes a constant in capitals: with these beginnings it is none that a
+-- header of C or a template has.
+names.SIZE_RULE = names.RULE .. "; n_ begins what is counted, d_ a width"
+function names.is_size(name)
+  return names.is_identifier(name) and name:find "^[nd]_[a-z0-9]" ~= nil
+end
+
+-- Programs stand behind their family's name: avx512_step and avx512_exact_step are two.
+names.PROGRAM_RULE = names.RULE .. ", and no exact_ before it"
+function names.is_program(name) return names.is_identifier(name) and not name:find "^exact_" end
+
+-- Inputs lie beside counts (n_tokens) in one struct.
+function names.is_input(name)
+  return names.is_identifier(name) and not name:find "^n_" and name ~= "max_pages" and name ~= "call"
+end
+
 function names.is_file_name(name)
   return type(name) == "string" and #name <= 64 and name:find "^[%w][%w._-]*$" ~= nil
     and not name:find("..", 1, true)

@@ -18,9 +18,14 @@
 --   nn.tap(name, x)                          x becomes an output of the program
 --   nn.include "part"                        another description's parts, from the same folder
 --   nn.value(size)                           a size as a number, for loops and ifs
+--
+-- A description holds handles, and what stands below holds objects: gen/membrane.lua lies in
+-- between. `words` take and give objects. A table that a description hands over is copied at
+-- once; its functions are called while it is traced, and never later.
 
 local size = require "gen.size"
 local graph = require "gen.graph"
+local membrane = require "gen.membrane"
 local names = require "gen.names"
 local op = require "gen.op"
 local standard = require "gen.standard"
@@ -36,6 +41,16 @@ local dims_order = {
 
 -- Of one weight: 2^17 of them, as floats, still have less than 2^63 bytes.
 local MAX_ELEMENTS = 2.0 ^ 42
+local MAX_INPUTS = 32
+local MAX_OPS = 1024    -- of a program or a block; the passes' time grows faster than their number
+local MAX_F32 = 3.4e38  -- attributes are emitted as floats
+
+-- What objects there are beside sizes and tensors; gen/membrane.lua tells them by these.
+local Block, Group, Model = { __name = "block" }, { __name = "layers" }, { __name = "model" }
+local Dims, Each, State = { __name = "dims" }, { __name = "each" }, { __name = "state" }
+local Batch, Weights = { __name = "batch" }, { __name = "weights" }
+
+local function is(x, kind) return type(x) == "table" and getmetatable(x) == kind end
 
 -- ---- The words ---------------------------------------------------------------------------
 
@@ -49,8 +64,14 @@ function nn.new(source)
   local ops -- of the program or block being traced
   local program
   local tracing -- the section that is being traced
+  local made_in = {} -- [tensor]: the list of operations that makes it
+  local foreign = {} -- objects that hold a function of the description's
+  local described = setmetatable({ programs = {} }, Model)
 
   local function fail(message, ...) source.fail(message:format(...)) end
+
+  local face = membrane.new(fail)
+  local expose, wrap, unwrap, is_plain = face.expose, face.wrap, face.unwrap, face.is_plain
 
   -- Errors of size arithmetic and of op files get the description's line.
   local function at_line(name, f, ...)
@@ -63,12 +84,23 @@ function nn.new(source)
     fail("%s: %s", name, e)
   end
 
+  local function describe_type(x)
+    if graph.is_tensor(x) then return x.weight and "a weight" or "a tensor" end
+    if is(x, State) then return x.state == "kv" and "a cache" or "a state" end
+    if size.is(x) then return "a size" end
+    if is(x, Each) then return "a value of each layer's" end
+    if type(x) == "table" and getmetatable(x) then return "a " .. getmetatable(x).__name end
+    return x == nil and "nothing" or type(x) == "table" and "a table" or type(x)
+  end
+
   local function to_shape(name, list)
-    if type(list) ~= "table" or size.is(list) or #list == 0 then
-      fail("%s: a shape is a list of sizes, got %s", name, type(list))
+    local given = is_plain(list) and face.copy(list) or {}
+    if #given == 0 then
+      fail("%s: a shape is a list of sizes, got %s", name,
+        is_plain(list) and "none" or describe_type(list))
     end
     local shape = {}
-    for i, x in ipairs(list) do
+    for i, x in ipairs(given) do
       shape[i] = at_line(name, size.of, x)
       if shape[i]:is_constant() and shape[i]:value() < 1 then
         fail("%s: a size must be positive, got %d", name, shape[i]:value())
@@ -83,7 +115,8 @@ function nn.new(source)
   local function texts(name, x)
     if type(x) == "string" then x = { x } end
     if x == nil then return {} end
-    if type(x) ~= "table" then fail("variants: %s must be a text or a table of texts", name) end
+    if not is_plain(x) then fail("variants: %s must be a text or a table of texts", name) end
+    x = face.copy(x)
     for _, text in pairs(x) do
       if type(text) ~= "string" or not text:find "^[%w_.-][%w_. -]*$" then
         fail("variants: %s: %s can't be a name in config.json", name, quoted(text))
@@ -92,18 +125,27 @@ function nn.new(source)
     return x
   end
 
-  function words.variants(rows)
-    if type(rows) ~= "table" or #rows == 0 then
-      fail("variants: give a list of { name, ... }")
+  -- A recipe's or file's name that a variant states.
+  local function stated(what, name)
+    if name ~= nil and not names.is_file_name(name) then
+      fail("variants: %s can't be %s: letters, digits, '.', '_' and '-'", quoted(name), what)
     end
+    return name
+  end
+
+  local function variants(rows)
+    if not is_plain(rows) then fail("variants: give a list of { name, ... }") end
+    rows = face.copy(rows)
+    if #rows == 0 then fail("variants: give a list of { name, ... }") end
     local chosen
-    for _, row in ipairs(rows) do
-      local name = type(row) == "table" and row[1]
+    for i, row in ipairs(rows) do
+      rows[i] = is_plain(row) and face.copy(row) or {}
+      local name = rows[i][1]
       if not names.is_file_name(name) then
         fail("variants: %s can't be a name: letters, digits, '.', '_' and '-'", quoted(name))
       end
       model.variants[#model.variants + 1] = name
-      if name == source.variant then chosen = row end
+      if name == source.variant then chosen = rows[i] end
     end
     if source.variant and not chosen then
       source.usage(("there is no variant %s; there are: %s"):format(
@@ -111,35 +153,39 @@ function nn.new(source)
     end
     chosen = chosen or rows[1]
     model.variant = chosen[1]
-    model.recipe = chosen.recipe or rows.recipe
-    model.demo_weights = chosen.demo_weights
+    model.recipe = stated("a recipe", chosen.recipe or rows.recipe)
+    model.demo_weights = stated("weights", chosen.demo_weights)
     model.model_type = texts("model_type", rows.model_type)
     model.config_keys = texts("config", rows.config)
-    return (source.configure(chosen, model))
+    -- A table of its own; what is in it is the description's.
+    local row = source.configure(chosen, model)
+    return row
   end
 
-  local dims = {}
-  local dims_face = setmetatable({}, {
-    __index = function(_, name)
-      if not dims[name] then fail("dims has no %s", quoted(name)) end
-      return dims[name]
-    end,
-    __newindex = function(_, name, value)
-      if not names.is_identifier(name) then
-        fail("dims: %s can't be a size's name: %s", quoted(name), names.RULE)
-      end
-      if dims[name] then fail("dims: %s is declared already", name) end
-      local x = at_line("dims: " .. name, size.of, value)
-      if not x:is_constant() or x:value() < 0 or x:value() > 2 ^ 31 - 1 then
-        fail("dims: %s must be an integer from 0 to 2^31 - 1, got %s", name, x)
-      end
-      dims[name] = size.named(name, x)
-      model.dims[#model.dims + 1] = dims[name]
-    end,
-  })
+  local dims = setmetatable({ by_name = {} }, Dims)
+
+  local function read_dim(_, name)
+    if not dims.by_name[name] then fail("dims has no %s", quoted(name)) end
+    return wrap(dims.by_name[name])
+  end
+
+  local function declare_dim(_, name, value)
+    if not names.is_size(name) then
+      fail("dims: %s can't be a size's name: %s", quoted(name), names.SIZE_RULE)
+    end
+    if dims.by_name[name] then fail("dims: %s is declared already", name) end
+    local x = at_line("dims: " .. name, size.of, value)
+    if not x:is_constant() or x:value() < 0 or x:value() > 2 ^ 31 - 1 then
+      fail("dims: %s must be an integer from 0 to 2^31 - 1, got %s", name, x)
+    end
+    dims.by_name[name] = size.named(name, x)
+    model.dims[#model.dims + 1] = dims.by_name[name]
+  end
+  face.kind(Dims, "dims", { read = read_dim, write = declare_dim })
 
   function words.dims(values)
-    if type(values) ~= "table" then fail("dims: give a table of sizes") end
+    if not is_plain(values) then fail("dims: give a table of sizes") end
+    values = face.copy(values)
     local place, keys = {}, {}
     for i, name in ipairs(dims_order) do place[name] = i end
     for name in pairs(values) do
@@ -151,13 +197,27 @@ function nn.new(source)
       if i ~= j then return i < j end
       return a < b
     end)
-    for _, name in ipairs(keys) do dims_face[name] = values[name] end
-    return dims_face
+    for _, name in ipairs(keys) do declare_dim(dims, name, values[name]) end
+    return dims
   end
 
   function words.value(x)
     return (at_line("value", function() return size.of(x):value() end))
   end
+
+  local Size = getmetatable(size.of(0))
+  local arithmetic = {}
+  for _, operator in ipairs { "add", "sub", "mul", "div", "idiv" } do
+    local compute = Size["__" .. operator]
+    arithmetic[operator] = function(a, b)
+      local result = at_line("size", compute, a, b)
+      return result
+    end
+  end
+  arithmetic.eq, arithmetic.tostring = Size.__eq, Size.__tostring
+  arithmetic.lt = function(a, b) return (at_line("size", Size.__lt, a, b)) end
+  arithmetic.le = function(a, b) return (at_line("size", Size.__le, a, b)) end
+  face.kind(Size, "size", arithmetic)
 
   for _, name in ipairs(size.extents) do words[name] = size.extent(name) end
   for _, name in ipairs(size.params) do words[name] = size.param(name) end
@@ -186,9 +246,9 @@ function nn.new(source)
 
   -- Weights of a table in the order of their serial numbers; other members by name.
   local function members(name, list)
-    if type(list) ~= "table" then fail("%s: give a table of weights by role", name) end
+    if not is_plain(list) then fail("%s: give a table of weights by role", name) end
     local weights, others = {}, {}
-    for role, x in pairs(list) do
+    for role, x in pairs(face.copy(list)) do
       if not names.is_identifier(role) then
         fail("%s: %s can't be a role: %s", name, quoted(role), names.RULE)
       end
@@ -215,9 +275,6 @@ function nn.new(source)
     return weights, others
   end
 
-  local Block = { __name = "block" }
-  Block.__index = Block
-
   function words.block(list)
     local where = source.where()
     local block = setmetatable({ weights = {}, values = {}, where = where }, Block)
@@ -230,20 +287,36 @@ function nn.new(source)
     end
     for _, row in ipairs(others) do
       local x = row.value
-      if type(x) ~= "table" or not (x.each or x.state) then
+      if not (is(x, Each) or is(x, State)) or x.owner then
         fail("block: %s must be a weight, nn.each, nn.kv or nn.state", row.role)
       end
-      x.role = row.role
+      if x.block then fail("block: %s belongs to another block already", row.role) end
+      x.role, x.block = row.role, block
       block.values[#block.values + 1] = x
-      if x.state == "kv" then block.kv = x end
+      if x.state == "kv" then
+        if block.kv then fail("block: it has two caches, %s and %s", block.kv.role, x.role) end
+        block.kv = x
+      end
     end
+    foreign[#foreign + 1] = block
     return block
   end
+  face.kind(Block, "block", {
+    read = function(block, name)
+      if name ~= "forward" then fail("block has no %s, but its forward", quoted(name)) end
+      return block.forward
+    end,
+    write = function(block, name, x)
+      if name ~= "forward" then
+        fail("block: %s can't be set: write function block.forward(w, x, ...)", quoted(name))
+      end
+      if type(x) ~= "function" then fail("block.forward must be a function") end
+      block.forward = x
+    end,
+  })
 
-  local Group = { __name = "layers" }
-  Group.__index = Group
-
-  function Group:range(first, last)
+  local function range(self, first, last)
+    if not is(self, Group) then fail("range: say w.ROLE:range(first, last)") end
     local i, j = words.value(first), words.value(last)
     if i < 0 or j < i or j >= #self.layers then
       fail("range(%d, %d): layers are 0 ... %d", i, j, #self.layers - 1)
@@ -256,10 +329,12 @@ function nn.new(source)
     if type(prefix) ~= "string" or not prefix:find("%d", 1, true) or prefix:find "[^\32-\126]" then
       fail("layers: the prefix must hold %%d for the layer's number, got %s", quoted(prefix))
     end
-    if type(schedule) ~= "table" then fail("layers: give a list of { count, block }") end
+    if #prefix > 200 then fail("layers: the prefix is longer than 200 letters") end
+    if not is_plain(schedule) then fail("layers: give a list of { count, block }") end
     local group = setmetatable({ prefix = prefix, layers = {}, first = 0 }, Group)
-    for _, row in ipairs(schedule) do
-      if type(row) ~= "table" or getmetatable(row[2]) ~= Block then
+    for _, row in ipairs(face.copy(schedule)) do
+      row = is_plain(row) and face.copy(row) or {}
+      if not is(row[2], Block) then
         fail("layers: each row is { count, block }")
       end
       local count = words.value(row[1])
@@ -272,13 +347,12 @@ function nn.new(source)
     return group
   end
 
-  local Model = { __name = "model" }
-
   function words.model(list)
+    if model.members then fail("model: there is one already") end
     local weights, others = members("model", list)
     model.members = {}
-    local face = setmetatable({}, Model)
     for _, row in ipairs(weights) do
+      if row.weight.block then fail("model: %s is a weight of a block", row.role) end
       model.members[row.role] = row.weight
       if not row.weight.role then -- tied weights have several roles, the first is their name
         row.weight.role = row.role
@@ -287,39 +361,58 @@ function nn.new(source)
     end
     model.groups = {}
     for _, row in ipairs(others) do
-      if getmetatable(row.value) ~= Group then
-        fail("model: %s must be a weight or nn.layers", row.role)
+      local group = row.value
+      if not is(group, Group) or group.group or group.role then
+        fail("model: %s must be a weight or nn.layers, once", row.role)
       end
-      row.value.role = row.role
-      model.members[row.role] = row.value
-      model.groups[#model.groups + 1] = row.value
+      group.role = row.role
+      model.members[row.role] = group
+      model.groups[#model.groups + 1] = group
     end
-    model.face = face
-    return face
+    return described
   end
+  face.kind(Model, "model", {
+    read = function(_, name)
+      if not described.programs[name] then fail("model has no program %s", quoted(name)) end
+      return described.programs[name]
+    end,
+    write = function(_, name, run)
+      if not names.is_program(name) then
+        fail("model: %s can't be a program's name: %s", quoted(name), names.PROGRAM_RULE)
+      end
+      if type(run) ~= "function" then fail("model.%s must be a function", name) end
+      described.programs[name] = run
+    end,
+  })
 
   -- ---- Values that differ from layer to layer, and states
 
   function words.each(values)
-    if type(values) ~= "table" and type(values) ~= "function" then
+    if not is_plain(values) and type(values) ~= "function" then
       fail("each: give a list, or a function of the layer")
     end
-    return { each = values }
+    if is_plain(values) then values = face.copy(values) end
+    local each = setmetatable({ each = values }, Each)
+    foreign[#foreign + 1] = each
+    return each
   end
+  face.kind(Each, "value of each layer's", {})
 
   -- The layer's value of an nn.each, or the value itself.
   local function value_in(x, layer)
-    if type(x) ~= "table" or not x.each then return x end
+    if not is(x, Each) then return x end
     local value
-    if type(x.each) == "function" then value = x.each(layer) else value = x.each[layer + 1] end
+    if type(x.each) == "function" then
+      value = unwrap((x.each(layer)))
+    else
+      value = x.each[layer + 1]
+    end
     if value == nil then fail("each: layer %d has no value", layer) end
+    if type(value) ~= "number" and type(value) ~= "boolean" and not size.is(value) then
+      fail("each: layer %d has %s: give numbers", layer, describe_type(value))
+    end
     return value
   end
-
-  local State = {}
-  State.__index = State
-
-  local function is_state(x) return type(x) == "table" and getmetatable(x) == State end
 
   local function new_state(fields)
     return setmetatable(fields, State)
@@ -327,12 +420,16 @@ function nn.new(source)
 
   local kv_fields = { n_heads = 1, d_key = 1, d_value = 1, window = 1 }
   function words.kv(settings)
-    settings = settings or {}
-    if type(settings) ~= "table" then fail "kv: give a table of settings" end
+    if settings == nil then settings = {} end
+    if not is_plain(settings) then fail "kv: give a table of settings" end
     local state = new_state { state = "kv", settings = {} }
-    for name, value in pairs(settings) do
+    for name, value in pairs(face.copy(settings)) do
       if not kv_fields[name] then fail("kv: unknown setting %s", quoted(name)) end
-      state.settings[name] = at_line("kv: " .. name, function() return size.of(value):value() end)
+      local x = at_line("kv: " .. name, function() return size.of(value):value() end)
+      if x < (name == "window" and 0 or 1) or x > 2 ^ 31 - 1 then
+        fail("kv: %s must be positive, got %d", name, x)
+      end
+      state.settings[name] = x
     end
     return state
   end
@@ -350,17 +447,20 @@ function nn.new(source)
       if block.kv ~= first then fail("kv_of: the layers' caches must be of one kind") end
     end
     return new_state {
-      state = "kv", settings = {}, owner = layer, owner_of = owner_of,
+      state = "kv", settings = {}, owner = true, owner_of = owner_of, section = tracing,
       n_heads = first.n_heads, d_key = first.d_key, d_value = first.d_value, window = first.window,
     }
   end
 
   function words.state(settings)
-    if type(settings) ~= "table" or settings.per ~= "sequence" then
+    settings = is_plain(settings) and face.copy(settings) or {}
+    if settings.per ~= "sequence" then
       fail "state: per = \"sequence\" is the one kind there is"
     end
+    local dtype = settings.dtype or "f32"
+    if not graph.dtype_bytes[dtype] then fail("state: unknown dtype %s", quoted(dtype)) end
     return new_state {
-      state = "state", per = "sequence", settings = {}, dtype = settings.dtype or "f32",
+      state = "state", per = "sequence", settings = {}, dtype = dtype,
       shape = to_shape("state", settings[1] or settings.shape),
     }
   end
@@ -382,14 +482,7 @@ function nn.new(source)
 
   -- ---- Operations
 
-  local function describe_type(x)
-    if graph.is_tensor(x) then return x.weight and "a weight" or "a tensor" end
-    if is_state(x) then return x.state == "kv" and "a cache" or "a state" end
-    if size.is(x) then return "a size" end
-    if type(x) == "table" and x.each then return "a value of each layer's" end
-    return x == nil and "nothing" or type(x) == "table" and "a table" or type(x)
-  end
-
+  -- The attributes as an operation keeps them: numbers, booleans and words.
   local function check_attrs(def, attrs)
     for name, value in pairs(attrs) do
       local want = def.attrs[name]
@@ -401,14 +494,24 @@ function nn.new(source)
           #known > 0 and table.concat(known, ", ") or "none")
       end
       want = want:gsub("%?$", "")
-      if size.is(value) and want == "number" then attrs[name] = value:value() end
-      if type(value) == "table" and value.each then
+      if is(value, Each) then
         fail("%s: %s is the same in all layers of a block; give kinds of layers their own block",
           def.name, name)
       end
-      if type(attrs[name]) ~= want then
+      if size.is(value) and want == "number" then
+        attrs[name] = at_line(def.name, function() return value:value() end)
+      end
+      local x = attrs[name]
+      if type(x) ~= want then
         fail("%s: %s must be a %s, got %s", def.name, name, want, describe_type(value))
       end
+      if want == "number" and not (x >= -MAX_F32 and x <= MAX_F32) then
+        fail("%s: %s must be a finite number, got %s", def.name, name, tostring(x))
+      end
+      if want == "string" and not names.is_file_name(x) then
+        fail("%s: %s can't be %s", def.name, name, quoted(x))
+      end
+      if want == "table" then fail("%s: %s isn't for descriptions", def.name, name) end
     end
     for name, want in pairs(def.attrs) do
       if attrs[name] == nil and want:sub(-1) ~= "?" then
@@ -417,12 +520,34 @@ function nn.new(source)
     end
   end
 
+  -- A tensor may be read where it was made, in a block also where the block is called. What a
+  -- description keeps from one function for another one has no meaning there.
+  local function check_place(def, name, x)
+    local function elsewhere(what) fail("%s: %s is %s", def.name, name, what) end
+    if x.state then
+      local own = tracing and (x.block == tracing.kind or x.section == tracing)
+      if not own then elsewhere "another block's cache: read it with nn.kv_of" end
+    elseif x.weight then
+      local block = tracing and tracing.kind
+      if x.block ~= block or not x.role then
+        elsewhere(block and "a weight that isn't in this block: say w.ROLE"
+          or "a weight that isn't in nn.model { ... }")
+      end
+    elseif x.input then
+      local known = false
+      for _, input in ipairs(program.inputs) do known = known or input.tensor == x end
+      if not known then elsewhere "an input of another program" end
+    elseif made_in[x] ~= ops and made_in[x] ~= program.ops then
+      elsewhere "a tensor of another block or program"
+    end
+  end
+
   local function append(def, args, attrs)
     if not ops then
       fail("%s: operations belong into a program or a block's forward", def.name)
     end
-    if #ops >= 4096 then
-      fail("%s: more than 4096 operations; loop over layers with nn.layers", def.name)
+    if #ops >= MAX_OPS then
+      fail("%s: more than %d operations; loop over layers with nn.layers", def.name, MAX_OPS)
     end
     local inputs, shapes = {}, {}
     for i, name in ipairs(def.inputs) do
@@ -431,22 +556,23 @@ function nn.new(source)
       if x == nil and def.optional[name] then
         shapes[i] = false
       elseif want == "kv" then
-        if not is_state(x) or x.state ~= "kv" then
+        if not is(x, State) or x.state ~= "kv" then
           fail("%s: %s must be a cache, got %s", def.name, name, describe_type(x))
         end
+        check_place(def, name, x)
         if not x.n_heads then fail("%s: nothing was appended to the cache yet", def.name) end
         inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x
       elseif graph.is_tensor(x) then
         if x.dtype ~= want then
           fail("%s: %s must be %s, got %s", def.name, name, want, x.dtype)
         end
+        check_place(def, name, x)
         inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x.shape
       else
         fail("%s: %s must be a tensor, got %s", def.name, name, describe_type(x))
       end
     end
-    local own = {}
-    for k, v in pairs(attrs or {}) do own[k] = v end
+    local own = face.copy(attrs or {})
     check_attrs(def, own)
     for i = 1, #def.inputs do shapes[i] = shapes[i] or nil end
     shapes[#def.inputs + 1] = own
@@ -457,28 +583,29 @@ function nn.new(source)
       fail("%s: its rows must be an extent or a multiple of one, got %s", def.name, shape[1])
     end
     local new = graph.op(def, inputs, own, shape, source.where())
-    ops[#ops + 1] = new
+    ops[#ops + 1], made_in[new.result] = new, ops
     return new.result
   end
 
   local function call(def)
-    return function(...)
+    return expose(function(...)
       local args = table.pack(...)
       local attrs
-      if args.n > #def.inputs or (args.n > 0 and type(args[args.n]) == "table"
-          and getmetatable(args[args.n]) == nil) then
+      if args.n > #def.inputs or is_plain(args[args.n]) then
         attrs = args[args.n]
         args[args.n] = nil
         args.n = args.n - 1
       end
-      if args.n > #def.inputs or (attrs and type(attrs) ~= "table") then
+      if args.n > #def.inputs or (attrs ~= nil and not is_plain(attrs)) then
         fail("%s takes %s and a table of attributes", def.name, table.concat(def.inputs, ", "))
       end
       return (append(def, args, attrs)) -- no tail call: its frame tells source.where() the line
-    end
+    end)
   end
 
-  function State:append(k, v)
+  local state_words = {}
+  state_words.append = expose(function(self, k, v)
+    if not is(self, State) or self.state ~= "kv" then fail("append: say kv:append(k, v)") end
     if self.owner then fail("append: this cache belongs to another layer") end
     if not (graph.is_tensor(k) and graph.is_tensor(v)) then
       fail("append: keys and values must be tensors, got %s and %s",
@@ -491,7 +618,13 @@ function nn.new(source)
     for i, name in ipairs(def.inputs) do args[i] = by_name[name] end
     append(def, args, {})
     return self
-  end
+  end)
+  face.kind(State, "cache", {
+    read = function(_, name)
+      if not state_words[name] then fail("a cache has no %s", quoted(name)) end
+      return state_words[name]
+    end,
+  })
 
   local function operator(tensor_op, scalar_op)
     return function(a, b)
@@ -504,24 +637,38 @@ function nn.new(source)
       return (append(op.find(tensor_op), { a, b }, {}))
     end
   end
-  graph.Tensor.__add = operator("add", "shift")
-  graph.Tensor.__mul = operator("mul", "scale")
-  graph.Tensor.__index = nil
+  face.kind(graph.Tensor, "tensor", {
+    add = operator("add", "shift"), mul = operator("mul", "scale"),
+  })
 
   -- ---- Inputs, outputs, parts
 
   local function use_input(name, shape, dtype)
+    if not program then fail("%s: inputs belong into a program", name) end
     for _, input in ipairs(program.inputs) do
-      if input.name == name then return input.tensor end
+      if input.name == name then
+        local known = input.tensor
+        if known.dtype ~= dtype or not size.same_shape(known.shape, shape) then
+          fail("input: %s is %s in %s already", name, known.dtype, size.shape_text(known.shape))
+        end
+        return known
+      end
     end
-    local tensor = graph.tensor { input = name, shape = shape, dtype = dtype }
+    if #program.inputs >= MAX_INPUTS then fail("input: more than %d inputs", MAX_INPUTS) end
+    local where = source.where()
+    local tensor = graph.tensor {
+      input = name, shape = shape, dtype = dtype, file = where.file, line = where.line,
+    }
     program.inputs[#program.inputs + 1] = { name = name, tensor = tensor }
     return tensor
   end
   function words.input(name, shape, dtype)
     if not program then fail("input: declare it within a program") end
-    if not names.is_identifier(name) then
+    if not names.is_input(name) then
       fail("input: %s can't be a name: %s", quoted(name), names.RULE)
+    end
+    if standard.shapes[name] then
+      fail("input: %s is one that an engine fills: say batch.%s", name, name)
     end
     if not graph.dtype_bytes[dtype or "f32"] then
       fail("input: unknown dtype %s", quoted(dtype))
@@ -543,27 +690,28 @@ function nn.new(source)
     return x
   end
 
-  function words.include(name) return (source.include(name)) end
-
   -- ---- Tracing
 
-  local batch = setmetatable({}, {
-    __index = function(_, name)
+  local batch = setmetatable({}, Batch)
+  face.kind(Batch, "batch", {
+    read = function(_, name)
       if not standard.shapes[name] then fail("batch has no %s", quoted(name)) end
-      return (use_input(name, standard.shapes[name], "i32"))
+      local tensor = use_input(name, standard.shapes[name], "i32")
+      return wrap(tensor)
     end,
-    __newindex = function() fail("batch can't be changed") end,
   })
 
-  local function face(values, what)
-    return setmetatable({}, {
-      __index = function(_, name)
-        if values[name] == nil then fail("%s has no %s", what, quoted(name)) end
-        return values[name]
-      end,
-      __newindex = function() fail("%s can't be changed", what) end,
-    })
+  -- What a function finds by role in its `w`.
+  local function by_role(values, what)
+    return wrap(setmetatable({ values = values, what = what }, Weights))
   end
+  face.kind(Weights, "w", {
+    read = function(self, name)
+      if self.values[name] == nil then fail("%s has no %s", self.what, quoted(name)) end
+      return wrap(self.values[name])
+    end,
+    write = function(self) fail("%s can't be changed", self.what) end,
+  })
 
   -- A layer's function is handed one place in the pages, and what a step has appended there must
   -- not be written over by the same step.
@@ -590,12 +738,14 @@ function nn.new(source)
   end
 
   -- Trace each kind of the group once: a call w.layers(x, batch).
-  Group.__call = function(self, x, ...)
-    if not graph.is_tensor(x) then
-      fail("layers: x must be a tensor, got %s", describe_type(x))
+  local function call_layers(self, x, ...)
+    x = unwrap(x)
+    if not graph.is_tensor(x) or x.weight or x.dtype ~= "f32" or #x.shape ~= 2 then
+      fail("layers: x must be a tensor of rows, got %s", describe_type(x))
     end
     if not program or ops ~= program.ops then fail("layers can't be called within a block") end
     if not (self.group or self).role then fail("layers: give them a role in nn.model { ... }") end
+    if made_in[x] ~= ops then fail("layers: x isn't computed by this program") end
     local where = source.where()
     local item = {
       layers = self.group or self, x = x, inputs = {}, sections = {},
@@ -625,19 +775,16 @@ function nn.new(source)
           fail("block '%s': %s: no operation keeps a state beside keys and values yet",
             block.name, value.role)
         end
-        if value.each then
-          value.of_layer = {}
-          for _, layer in ipairs(section.layers) do
-            value.of_layer[layer] = value_in(value, layer)
-          end
+        for _, layer in ipairs(is(value, Each) and section.layers or {}) do
+          value_in(value, layer) -- each has one
         end
       end
       section.x = graph.tensor { shape = x.shape, dtype = "f32", name = "x", block = block }
-      ops, tracing = section.ops, section
+      ops, tracing, made_in[section.x] = section.ops, section, section.ops
       local args = table.pack(...)
-      args[args.n + 1] = block.kv
-      local w = face(values, "block")
-      local result = block.forward(w, section.x, table.unpack(args, 1, args.n + 1))
+      args[args.n + 1] = wrap(block.kv)
+      local result = unwrap((block.forward(by_role(values, "block"), wrap(section.x),
+        table.unpack(args, 1, args.n + 1))))
       ops, tracing = program.ops, nil
       if not graph.is_tensor(result) or not size.same_shape(result.shape, x.shape) then
         fail("block '%s' must return %s, got %s", block.name, size.shape_text(x.shape),
@@ -647,73 +794,154 @@ function nn.new(source)
       check_caches(section)
     end
     item.result = graph.tensor { shape = x.shape, dtype = "f32", op = item, name = x.name }
-    ops[#ops + 1] = item
+    ops[#ops + 1], made_in[item.result] = item, ops
     return item.result
+  end
+  local group_words = { range = expose(range) }
+  face.kind(Group, "group of layers", {
+    call = call_layers,
+    read = function(_, name)
+      if not group_words[name] then fail("layers have no %s", quoted(name)) end
+      return group_words[name]
+    end,
+  })
+
+  -- What a program gives back: a tensor, or a table of them by name.
+  local function take_result(name, result)
+    if graph.is_tensor(result) then
+      local output = { name = name == "step" and "logits" or "result", tensor = result }
+      table.insert(program.outputs, 1, output)
+    elseif is_plain(result) then
+      local given, keys = face.copy(result), {}
+      for key in pairs(given) do
+        if not names.is_identifier(key) then
+          fail("%s: an output can't be called %s: %s", name, quoted(key), names.RULE)
+        end
+        keys[#keys + 1] = key
+      end
+      table.sort(keys)
+      for _, key in ipairs(keys) do words.tap(key, given[key]) end
+    else
+      fail("%s: return a tensor or a table of tensors, got %s", name, describe_type(result))
+    end
+  end
+
+  local function check_outputs(name)
+    local taken = {}
+    for _, output in ipairs(program.outputs) do
+      local x = output.tensor
+      if not x.op then
+        fail("%s: output %s isn't computed, it is a weight or an input", name, output.name)
+      end
+      if made_in[x] ~= program.ops then
+        fail("%s: output %s isn't computed by this program", name, output.name)
+      end
+      if taken[output.name] then fail("%s: there are two outputs %s", name, output.name) end
+      taken[output.name] = true
+    end
+    if #program.outputs == 0 then fail("%s: it returns nothing", name) end
+  end
+
+  -- The engine's side, gen/standard.lua: what it asks of a program that it runs, and fills.
+  local function check_contract(name)
+    local rule = standard.programs[name] or {}
+    for _, want in ipairs(rule.outputs or {}) do
+      local found
+      for _, output in ipairs(program.outputs) do
+        if output.name == want.name then found = output.tensor end
+      end
+      local shape = {}
+      for i, x in ipairs(want.shape) do
+        shape[i] = type(x) == "string" and dims.by_name[x] or x
+        if type(shape[i]) == "string" then fail("%s: nn.dims says no %s", name, x) end
+      end
+      if not found then
+        fail("%s: return %s, %s", name, want.name, size.shape_text(shape))
+      end
+      if not size.same_shape(found.shape, shape) then
+        fail("%s: %s must be %s, got %s: %s", name, want.name, size.shape_text(shape),
+          size.shape_text(found.shape), want.hint)
+      end
+    end
+    local read = {}
+    for _, row in ipairs(graph.flat(program)) do
+      for _, input in ipairs(row.op.inputs) do read[input.tensor] = true end
+    end
+    for _, input in ipairs(program.inputs) do
+      local x = input.tensor
+      local function refuse(message)
+        error({ message = ("%s:%d: input: %s"):format(x.file, x.line, message), code = 1 }, 0)
+      end
+      if not read[x] then refuse(("no operation of %s reads %s"):format(name, input.name)) end
+      if rule.inputs and not rule.inputs[input.name] then
+        refuse(("nobody fills %s: %s is given what batch has"):format(input.name, name))
+      end
+    end
   end
 
   -- One program: its function runs once.
   local function trace(name, run)
     program = { name = name, inputs = {}, outputs = {}, ops = {}, appended = {} }
     ops = program.ops
-    local result = run(face(model.members, "model"), batch)
+    local result = unwrap((run(by_role(model.members, "model"), wrap(batch))))
+    take_result(name, result)
+    check_outputs(name)
+    check_contract(name)
     ops = nil
-    if graph.is_tensor(result) then
-      local output = { name = name == "step" and "logits" or "result", tensor = result }
-      table.insert(program.outputs, 1, output)
-    elseif type(result) == "table" then
-      local keys = {}
-      for key in pairs(result) do keys[#keys + 1] = key end
-      table.sort(keys)
-      for _, key in ipairs(keys) do words.tap(key, result[key]) end
-    else
-      fail("%s: return a tensor or a table of tensors, got %s", name, describe_type(result))
-    end
-    for _, output in ipairs(program.outputs) do
-      if not graph.is_tensor(output.tensor) then
-        fail("%s: output %s isn't a tensor", name, output.name)
-      end
-      if not output.tensor.op then
-        fail("%s: output %s isn't computed, it is a weight or an input", name, output.name)
-      end
-    end
     return program
   end
 
   -- All programs of the described model, "step" first.
-  function source.trace_programs(face_returned)
-    if getmetatable(face_returned) ~= Model then fail("return the nn.model { ... }") end
-    local keys = {}
-    for name, run in pairs(face_returned) do
-      if type(run) ~= "function" then fail("model.%s must be a function", quoted(name)) end
-      if not names.is_identifier(name) then
-        fail("model: %s can't be a program's name", quoted(name))
-      end
-      keys[#keys + 1] = name
+  function source.trace_programs(returned)
+    if unwrap(returned) ~= described or not model.members then
+      fail("return the nn.model { ... }")
+    end
+    local functions, keys = {}, {}
+    for name, run in pairs(described.programs) do
+      keys[#keys + 1], functions[name] = name, run
     end
     table.sort(keys, function(a, b)
       if (a == "step") ~= (b == "step") then return a == "step" end
       return a < b
     end)
-    if #keys == 0 then fail("model has no programs: write function model.step(w, batch)") end
+    if not functions.step then
+      fail("model has no step: write function model.step(w, batch), which gives logits")
+    end
     for i, name in ipairs(keys) do
-      model.programs[i] = trace(name, face_returned[name])
+      model.programs[i] = trace(name, functions[name])
       program = nil
     end
+    -- Nothing of the description's can be called when its run is over.
+    described.programs = {}
+    for _, object in ipairs(foreign) do object.forward, object.each = nil, nil end
     return model
   end
 
-  local word_face = setmetatable({}, {
+  -- A size as text, nil for all else.
+  function source.size_text(x)
+    x = unwrap(x)
+    return size.is(x) and tostring(x) or nil
+  end
+
+  -- What `nn` holds: words of objects behind the membrane, operations, and two words that give
+  -- back what is the description's own.
+  local faces = { variants = variants, include = function(name) return (source.include(name)) end }
+  for name, word in pairs(words) do
+    faces[name] = type(word) == "function" and expose(word) or wrap(word)
+  end
+  return setmetatable({}, {
     __index = function(_, name)
-      if words[name] then return words[name] end
+      if faces[name] ~= nil then return faces[name] end
       local def = type(name) == "string" and op.find(name)
-      if not def then
+      if not def or def.internal then
         fail("nn has no %s: operations are the files of gen/ops", quoted(name))
       end
-      return call(def)
+      faces[name] = call(def)
+      return faces[name]
     end,
     __newindex = function() fail("nn can't be changed") end,
-  })
-  return word_face, model
+    __metatable = false,
+  }), model
 end
 
 return nn

@@ -17,6 +17,7 @@
 --     may_overwrite = { "x" },           inputs whose place the result may take
 --     strided = { "x" },                 inputs that may be columns of a wider buffer
 --     gathers = { "x" },                 with partition "rows": inputs of which any row is read
+--     internal = true,                   passes make it, descriptions can't
 --     scratch = function(node, family)   bytes of scratch a thread
 --     shares_scratch = true,             threads read each other's, up to its end
 --     kernel = function(node, family)    { template, name, params, args }
@@ -70,6 +71,7 @@ end
 -- ---- Definitions ------------------------------------------------------------------------
 
 local known = {
+  internal = "boolean",
   inputs = "table", attrs = "table", shape = "function", bytes = "function",
   reference = "function", emit = "table", out = "table", partition = "string",
   in_place = "string", strided = "table", scratch = "function", kernel = "function",

@@ -18,4 +18,17 @@ standard.order = {
   "token_ids", "positions", "sequence_of", "sequence_begin", "page_table", "output_rows",
 }
 
+-- What an engine asks of the programs that it runs. `inputs` are those that it fills (one with a
+-- name that isn't here can't be run); `outputs` must be there, a size of nn.dims by its name. A
+-- program that isn't listed has inputs and outputs of its own choice.
+standard.programs = {
+  step = {
+    inputs = standard.shapes,
+    outputs = {
+      { name = "logits", shape = { outputs, "n_vocab" },
+        hint = "take the rows that are wanted, nn.rows(x, batch.output_rows), before the head" },
+    },
+  },
+}
+
 return standard

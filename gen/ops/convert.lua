@@ -5,6 +5,7 @@ local op = require "gen.op"
 
 return op.define "convert" {
   inputs = { "x" }, -- (rows, d)
+  internal = true,
   emit   = { cpu = "cpu/convert.c" },
   out    = { "bf16", "q8", "q8x2" },
   partition = "rows",

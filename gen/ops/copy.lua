@@ -5,6 +5,7 @@ local op = require "gen.op"
 
 return op.define "copy" {
   inputs = { "x" },
+  internal = true,
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
 

@@ -8,6 +8,7 @@ local function value(x) return size.of(x):value() end
 
 return op.define "kv_append" {
   inputs = { "kv", "k", "v" }, -- k, v (tokens, n_kv_heads * d_head)
+  internal = true,
   takes = { kv = "kv" },
   strided = { "k", "v" },
   partition = "rows",

@@ -18,6 +18,7 @@ local functions = {
 
 return op.define "linear_glu" {
   inputs = { "x", "weight", "up" }, -- x (rows, k), weight (the gate's) and up (n, k)
+  internal = true,
   attrs  = { activation = "string" }, -- "silu" or "gelu_tanh"
   activation = "x",
   out = { "f32", "bf16", "q8" },

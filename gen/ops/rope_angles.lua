@@ -5,6 +5,7 @@ local op = require "gen.op"
 
 return op.define "rope_angles" {
   inputs = { "positions" },              -- (rows)
+  internal = true,
   attrs  = { inv_freq = "table", d = "number" }, -- radians a position, d/2 of them
   emit   = { cpu = "cpu/rope_angles.c" },
   takes = { positions = "i32" },

@@ -67,7 +67,7 @@ spec("a gigabyte of text is refused", function()
   refused("local s = 'x'\nfor i = 1, 30 do\n  s = s .. s\nend", 2, "it uses more than")
   refused("local s = 'x'\nwhile true do s = s .. s .. s .. s end", 2, "it uses more than")
   refused("local t = {}\nfor i = 1, 1e9 do t[i] = 'x' end\nreturn table.concat(t)", 2, "")
-  refused("local s = 'xxxxxxxx'\nfor i = 1, 12 do s = s .. s end\nlocal t = {}\nfor i = 1, 100 do t[i] = s end\nlocal x = table.concat(t)", 5, "more than 1 MiB")
+  refused("local s = 'xxxxxxxx'\nfor i = 1, 12 do s = s .. s end\nlocal t = {}\nfor i = 1, 100 do t[i] = s end\nlocal x = table.concat(t)", 5, "concat: a string beyond 64 KiB")
   refused("local x = string.format('%s', ('x'):rep(9))", 1, "")
 end)
 
@@ -107,7 +107,7 @@ end)
 
 spec("a mistake of Lua has its line", function()
   refused("local x\nlocal y = x.z", 2, "attempt to index a nil value")
-  refused("local x = nn.dims { a = 1 }\nreturn x.b", 2, 'dims has no "b"')
+  refused("local x = nn.dims { n_a = 1 }\nreturn x.n_b", 2, 'dims has no "n_b"')
 end)
 
 spec("nn, batch and weights can't be changed", function()

@@ -218,12 +218,15 @@ end
 return model
 ]],
   an_encoder = [[
-local d = nn.dims { d_model = 32, d_patch = 12 }
-local model = nn.model { w_in = nn.weight("in", { d.d_model, d.d_patch }), norm = nn.weight("norm", { d.d_model }) }
+local d = nn.dims { d_model = 32, d_patch = 12, n_vocab = 64 }
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), w_in = nn.weight("in", { d.d_model, d.d_patch }), norm = nn.weight("norm", { d.d_model }) }
 function model.encode_image(w)
   local pixels = nn.input("pixels", { nn.patches, d.d_patch }, "f32")
   local h = nn.linear(pixels, w.w_in) * 0.5
   return { soft_tokens = nn.rms_norm(nn.gelu_tanh(h) + h, w.norm, { eps = 1e-6 }) }
+end
+function model.step(w, batch)
+  return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
 end
 return model
 ]],

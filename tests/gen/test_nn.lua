@@ -145,9 +145,9 @@ local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = 
 function model.step(w, batch)
   local x = nn.embedding(batch.token_ids, w.e)
   x = w.layers:range(0, 2)(x, batch)
-  nn.tap("early", x)
+  nn.tap("early", nn.rows(x, batch.output_rows))
   x = w.layers:range(3, 5)(x, batch)
-  return nn.linear(x, w.e)
+  return nn.linear(nn.rows(x, batch.output_rows), w.e)
 end
 return model
 ]]
@@ -186,14 +186,18 @@ spec("rows are a multiple of an extent", function()
   wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.patches + 1, 4 }))"), 29, "silu: its rows must be an extent or a multiple of one, got patches + 1")
   wrong(describe.model(nil, "  return nn.silu(nn.input('m', { 3, 4 }))"), 29, "its rows must be an extent or a multiple of one, got 3")
   local model = describe.text [[
-local model = nn.model { norm = nn.weight("norm", { 128 }) }
+local d = nn.dims { n_vocab = 64 }
+local model = nn.model { norm = nn.weight("norm", { 128 }), e = nn.weight("e", { d.n_vocab, 32 }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
+end
 function model.encode(w)
   return nn.rms_norm(nn.input("pixels", { nn.patches * 9, 128 }), w.norm, { eps = 1e-6 })
 end
 return model
 ]]
   local families = describe.planned(model, { quant = "f32" })
-  spec.equal(families[1].programs[1].costs[1].slope, 9 * 128 * 4)
+  spec.equal(families[1].programs[2].costs[1].slope, 9 * 128 * 4)
   local c = require("gen.emit.c").family(model, families[1], {})
   spec.contains(c, "9 * b.n_patches")
 end)
@@ -264,7 +268,7 @@ function reader.forward(w, x, batch)
 end
 local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 2, owner }, { 2, reader } }) }
 function model.step(w, batch)
-  return nn.linear(w.layers(nn.embedding(batch.token_ids, w.e), batch), w.e)
+  return nn.linear(nn.rows(w.layers(nn.embedding(batch.token_ids, w.e), batch), batch.output_rows), w.e)
 end
 return model
 ]]

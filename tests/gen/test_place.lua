@@ -138,6 +138,10 @@ end)
 spec("phases that carry two extents are refused, naming both", function()
   local model = describe.text(describe.model(nil, [[
   local x = w.layers(nn.embedding(batch.token_ids, w.embed), batch)
+  return nn.linear(nn.rows(x, batch.output_rows), w.embed)
+end
+function model.other(w, batch)
+  local x = w.layers(nn.embedding(batch.token_ids, w.embed), batch)
   local q = nn.silu(nn.input("soft", { nn.soft, 40 }, "f32"))
   nn.tap("q", q)
   return nn.linear(nn.rows(x, batch.output_rows), w.embed)]]))

@@ -217,7 +217,7 @@ static enum burin_status resolve(
         return burin_fail(err, BURIN_EUSAGE, "give --kv-tokens or --kv-bytes, not both");
     if (request->n_ctx > model->n_ctx)
         return burin_fail(
-                err, BURIN_ELIMIT,
+                err, BURIN_EUSAGE,
                 "--ctx-size %d is beyond the %d tokens that %s was trained for",
                 request->n_ctx, model->n_ctx, model->variant);
 

@@ -125,8 +125,8 @@ struct burin_plan {
 };
 
 /* BURIN_EUSAGE for a request that makes no sense (the message names the option),
- * BURIN_ELIMIT for a context beyond the model's, BURIN_EFORMAT for tables that lack a row
- * that the plan stands on. A plan that does not fit is BURIN_OK: see plan->fits. */
+ * a context beyond the model's among them, BURIN_EFORMAT for tables that lack a row that the
+ * plan stands on. A plan that does not fit is BURIN_OK: see plan->fits. */
 enum burin_status burin_plan_make(
         struct burin_plan *plan,
         const struct burin_plan_request *request,

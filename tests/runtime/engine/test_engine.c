@@ -616,7 +616,7 @@ SPEC(options_that_make_no_sense_are_refused_and_leave_nothing)
     struct burin_options options = { .model = &fake_model, .n_threads = 2 };
 
     options.n_ctx = FAKE_CONTEXT + 1;
-    assert_int_equal(burin_engine_open(&engine, &options, &err), BURIN_ELIMIT);
+    assert_int_equal(burin_engine_open(&engine, &options, &err), BURIN_EUSAGE);
     options.n_ctx = 0;
     options.exact = true;
     assert_int_equal(burin_engine_open(&engine, &options, &err), BURIN_EUSAGE);

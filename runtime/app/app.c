@@ -20,8 +20,9 @@ static const struct command commands[BURIN_N_COMMANDS] = {
         burin_app_run,
         "[PROMPT]",
         "answer a prompt; chat where there is none",
-        "Answers a prompt: the words behind run, -p, -f, or what is piped in. Without one, at\n"
-        "a terminal, it chats. The answer goes to stdout, everything else to stderr.\n",
+        "Answers a prompt: the words behind run, -p, -f, or what is piped in (without a last\n"
+        "newline). Without one, at a terminal, it chats. The answer goes to stdout, everything\n"
+        "else to stderr.\n",
         { "run \"Why is the sky blue?\"",
           "run --temp 0.8 --top-p 0.9 --seed 1 -n 200 \"Write a haiku about rain\"",
           "run -sys \"Answer in one word\" < question.txt",
@@ -47,8 +48,9 @@ static const struct command commands[BURIN_N_COMMANDS] = {
         "speed of prompts and of generation",
         "Times prompts of p tokens (pp) and the making of n tokens (tg): the median of r runs\n"
         "after one to warm up, in tokens a second, with the standard deviation. The memory's\n"
-        "read bandwidth is measured beside it, with as many threads: what a token must read\n"
-        "divided by it is the share of the possible speed that was reached.\n",
+        "read bandwidth is measured before and behind it, with as many threads: the bytes that\n"
+        "tokens read in a second, divided by the most it gave, are the share of the possible\n"
+        "speed that was reached. Caches can make it more than all.\n",
         { "bench", "bench -p 128,512 -n 64 -t 1,2 -r 7", "bench -o json > speed.json" },
     },
     [BURIN_TOKENIZE] = {
@@ -56,7 +58,7 @@ static const struct command commands[BURIN_N_COMMANDS] = {
         "[TEXT]",
         "the tokens of a text",
         "Prints the ids and pieces of a text: the words behind tokenize, -p, -f, or what is\n"
-        "piped in.\n",
+        "piped in, to the last byte.\n",
         { "tokenize \"Hello, world\"", "tokenize --ids < book.txt", "tokenize --json \"a 12\"" },
     },
     [BURIN_PLAN] = {
@@ -176,11 +178,22 @@ static enum burin_status run_command(
     return commands[app->command].run(app, err);
 }
 
+enum burin_status burin_app_flush(struct burin_app *app, struct burin_error *err)
+{
+    errno = 0;
+    if ((fflush(stdout) || ferror(stdout)) && !app->stdout_error)
+        app->stdout_error = errno ? errno : EIO;
+    if (!app->stdout_error)
+        return BURIN_OK;
+    return burin_fail(err, BURIN_EIO, "stdout: %s", strerror(app->stdout_error));
+}
+
 int burin_app_main(const struct burin_model *model, int argc, const char **argv)
 {
     static struct burin_error err;
     struct burin_app app = { .model = model, .command = BURIN_N_COMMANDS };
-    app.program = argc > 0 ? base_name(argv[0]) : model->name;
+    const struct burin_shown program = burin_show(burin_span_of(argc > 0 ? argv[0] : ""));
+    app.program = *program.text ? base_name(program.text) : model->name;
     const int n = argc > 0 ? argc - 1 : 0;
     argv += argc > 0;
     burin_interrupt_ends();
@@ -194,8 +207,8 @@ int burin_app_main(const struct burin_model *model, int argc, const char **argv)
         status = run_command(&app, n, argv, &err);
     burin_arena_close(&app.arena);
 
-    if (!status && (fflush(stdout) || ferror(stdout)))
-        status = burin_fail(&err, BURIN_EIO, "stdout: %s", strerror(errno));
+    if (!status)
+        status = burin_app_flush(&app, &err);
     if (status && status != BURIN_ESTOPPED) {
         const bool known = app.command < BURIN_N_COMMANDS;
         fprintf(stderr, "%s%s%s: %s\n", app.program, known ? " " : "",

@@ -28,6 +28,7 @@ struct burin_app {
     enum burin_command command;
     struct burin_settings settings;
     struct burin_arena arena;
+    int stdout_error; /* errno of the first write that failed, for burin_app_flush() */
 };
 
 #ifdef __clang__
@@ -40,6 +41,9 @@ struct burin_app {
  * reordered. */
 int burin_app_main(const struct burin_model *model, int argc, const char **argv);
 
+/* Let stdout be written: BURIN_EIO with the reason where this or an earlier flush failed. */
+enum burin_status burin_app_flush(struct burin_app *app, struct burin_error *err);
+
 /* The subcommands, one file each. */
 enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err);
 enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err);
@@ -50,8 +54,17 @@ enum burin_status burin_app_info(struct burin_app *app, struct burin_error *err)
 
 /* ---- open.c ---------------------------------------------------------------------- */
 
+/* Tokens that a sequence may reach, from --ctx-size and the model's own. */
+int burin_app_context(const struct burin_app *app);
+
+/* `n`, or the processors of this machine where those are fewer, told on stderr; "-t 64" of
+ * another machine's script must not make 64 threads wait for 2. -1 is left alone. */
+int burin_app_threads(const struct burin_app *app, int n);
+
 /* Options for an engine as the user asked: weights, target, threads, context, batch, KV
- * dtype. What a command needs beyond it (outputs, sequences) it sets itself. */
+ * dtype. What a command needs beyond it (outputs, sequences) it sets itself. BURIN_EUSAGE for
+ * one that makes no sense to this model or machine: commands call it before they read or load
+ * anything. */
 enum burin_status burin_app_options(
         const struct burin_app *app,
         struct burin_options *options,
@@ -73,6 +86,9 @@ struct burin_found {
 enum burin_status burin_app_find(
         struct burin_app *app, struct burin_found *found, struct burin_error *err);
 void burin_found_close(struct burin_found *found);
+
+/* BURIN_EMISSING: these weights bring no tokenizer. */
+enum burin_status burin_app_no_tokenizer(const char *weights, struct burin_error *err);
 
 /* ---- make_plan.c ----------------------------------------------------------------- */
 
@@ -105,9 +121,16 @@ enum burin_status burin_app_read(
         struct burin_span *text,
         struct burin_error *err);
 
-/* What the user gave as text: -p, -f, the words of the command line, or a pipe. *given is
- * false where there is none of them. One newline at the end of a file or pipe is no part of
- * the text. */
+/* What the user gave as text: -p, -f, the words of the command line, or a pipe, to the last
+ * byte. *given is false where there is none of them. */
+enum burin_status burin_app_text(
+        struct burin_app *app,
+        struct burin_span *text,
+        bool *given,
+        struct burin_error *err);
+
+/* The same as a prompt: one newline at the end of a file or pipe is no part of it, and what the
+ * context cannot hold is refused by its bytes (BURIN_ELIMIT, both numbers) before it is held. */
 enum burin_status burin_app_prompt(
         struct burin_app *app,
         struct burin_span *text,

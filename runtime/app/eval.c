@@ -18,7 +18,8 @@ struct eval {
     struct burin_app *app;
     struct burin_engine *engine;
     int n_vocab;
-    const int32_t *ids; /* of the sequence that is running */
+    struct burin_span text; /* of --text or --ids */
+    const int32_t *ids;     /* of the sequence that is running */
     int n_ids;
     FILE *dump;
 
@@ -149,14 +150,10 @@ static enum burin_status tokenize_text(
     if (!tokenizer)
         return burin_fail(
                 err, BURIN_EMISSING, "%s brings no tokenizer; --ids takes token ids",
-                burin_engine_info(eval->engine).weights);
-    struct burin_span text;
-    enum burin_status status = burin_app_read(app, app->settings.text_file, &text, err);
-    if (status)
-        return status;
+                burin_show(burin_span_of(burin_engine_info(eval->engine).weights)).text);
     int32_t *ids;
-    status = burin_encode(
-            tokenizer, text, BURIN_PLAIN, &app->arena, &ids, &windows->n_ids, err);
+    enum burin_status status = burin_encode(
+            tokenizer, eval->text, BURIN_PLAIN, &app->arena, &ids, &windows->n_ids, err);
     if (status)
         return burin_app_blame_text(status, app->settings.text_file, err);
 
@@ -176,8 +173,8 @@ static enum burin_status tokenize_text(
                 err, BURIN_EUSAGE,
                 "%s has %zu tokens in windows of %d: none is left to score from position "
                 "%d",
-                app->settings.text_file, windows->n_ids, last + 1,
-                app->settings.score_from);
+                burin_show(burin_span_of(app->settings.text_file)).text, windows->n_ids,
+                last + 1, app->settings.score_from);
     return BURIN_OK;
 }
 
@@ -261,16 +258,18 @@ static enum burin_status read_line(
         const long id = strtol(*at, &end, 10);
         if (end == *at || id < 0 || id >= eval->n_vocab)
             return burin_fail(
-                    err, BURIN_EUSAGE,
-                    "%s, sequence %d: '%.*s' is not a token id from 0 to %d",
-                    eval->app->settings.ids_file, eval->sequence,
-                    (int)strcspn(*at, " \t\r\n,"), *at, eval->n_vocab - 1);
+                    err, BURIN_EUSAGE, "%s, sequence %d: %s is not a token id from 0 to %d",
+                    burin_show(burin_span_of(eval->app->settings.ids_file)).text,
+                    eval->sequence,
+                    burin_quote((struct burin_span){ *at, strcspn(*at, " \t\r\n,") }).text,
+                    eval->n_vocab - 1);
         if (*n == most)
             return burin_fail(
                     err, BURIN_ELIMIT,
-                    "%s, sequence %d: more than the %d tokens of the context; --ctx-size "
-                    "makes it larger",
-                    eval->app->settings.ids_file, eval->sequence, most);
+                    "%s, sequence %d: more than the %d tokens of the context%s",
+                    burin_show(burin_span_of(eval->app->settings.ids_file)).text,
+                    eval->sequence, most,
+                    most < eval->app->model->n_ctx ? "; --ctx-size makes it larger" : "");
         ids[(*n)++] = (int32_t)id;
         *at = end;
     }
@@ -310,41 +309,31 @@ static enum burin_status run_lines(
 
 static enum burin_status eval_ids(struct eval *eval, struct burin_error *err)
 {
-    const struct burin_settings *settings = &eval->app->settings;
-    struct burin_span text;
-    enum burin_status status = burin_app_read(eval->app, settings->ids_file, &text, err);
-    if (status)
-        return status;
-    if (settings->dump_file) {
-        eval->dump = fopen(settings->dump_file, "wb");
-        if (!eval->dump)
-            return burin_fail(
-                    err, BURIN_EIO, "%s: %s", settings->dump_file, strerror(errno));
-    }
     struct burin_json json;
-    if (settings->json) {
+    if (eval->app->settings.json) {
         burin_json_begin(&json, stdout);
         burin_json_open(&json, NULL, '{');
         burin_json_text(&json, "model", eval->app->model->name, SIZE_MAX);
         burin_json_open(&json, "sequences", '[');
         eval->json = &json;
     }
-    status = run_lines(eval, text, err);
-    if (settings->json) {
+    const enum burin_status status = run_lines(eval, eval->text, err);
+    if (eval->json) {
         burin_json_close(&json);
         burin_json_close(&json);
     }
     eval->json = NULL;
-    const bool lost = eval->dump && ferror(eval->dump);
-    if (eval->dump && (fclose(eval->dump) || lost) && !status)
-        status = burin_fail(err, BURIN_EIO, "%s: %s", settings->dump_file, strerror(errno));
     return status;
 }
 
-enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err)
+/* ---- The command ------------------------------------------------------------------- */
+
+/* What the options say by themselves: told before anything is read or loaded. */
+static enum burin_status check_settings(
+        const struct burin_app *app, struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
-    enum burin_status status = burin_settings_no_words(settings, BURIN_EVAL, err);
+    const enum burin_status status = burin_settings_no_words(settings, BURIN_EVAL, err);
     if (status)
         return status;
     if (!settings->text_file == !settings->ids_file)
@@ -354,19 +343,65 @@ enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err)
                                    : "--text FILE or --ids FILE");
     if (settings->dump_file && !settings->ids_file)
         return burin_fail(err, BURIN_EUSAGE, "--dump-logits writes the logits of --ids");
+    if (!settings->text_file)
+        return BURIN_OK;
 
+    const int most = settings->n_ctx > 0 ? settings->n_ctx : app->model->n_ctx;
+    if (settings->window > most)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--window %d is beyond the %d tokens of the %s",
+                settings->window, most, settings->n_ctx > 0 ? "context" : "model");
+    if (settings->score_from >= settings->window - 1)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--score-from %d leaves nothing of a --window of %d",
+                settings->score_from, settings->window);
+    return BURIN_OK;
+}
+
+static enum burin_status open_dump(struct eval *eval, struct burin_error *err)
+{
+    const char *path = eval->app->settings.dump_file;
+    if (path && !(eval->dump = fopen(path, "wb")))
+        return burin_fail(
+                err, BURIN_EIO, "%s: %s", burin_show(burin_span_of(path)).text,
+                strerror(errno));
+    return BURIN_OK;
+}
+
+static enum burin_status close_dump(struct eval *eval, struct burin_error *err)
+{
+    const bool lost = eval->dump && ferror(eval->dump);
+    if (eval->dump && (fclose(eval->dump) || lost))
+        return burin_fail(
+                err, BURIN_EIO, "%s: %s",
+                burin_show(burin_span_of(eval->app->settings.dump_file)).text,
+                strerror(errno));
+    return BURIN_OK;
+}
+
+enum burin_status burin_app_eval(struct burin_app *app, struct burin_error *err)
+{
+    const struct burin_settings *settings = &app->settings;
+    const char *path = settings->text_file ? settings->text_file : settings->ids_file;
     struct eval eval = { .app = app, .n_vocab = app->model->n_vocab };
     struct burin_options options;
-    status = burin_app_options(app, &options, err);
+    enum burin_status status = check_settings(app, err);
+    if (!status)
+        status = burin_app_options(app, &options, err);
+    if (!status)
+        status = burin_app_read(app, path, &eval.text, err);
+    if (!status)
+        status = open_dump(&eval, err);
     if (status)
         return status;
+
     if (settings->text_file && !settings->n_ctx)
         options.n_ctx = settings->window;
     options.n_outputs = ROWS_A_STEP;
     status = burin_app_open(app, &options, &eval.engine, err);
-    if (status)
-        return status;
-    status = settings->text_file ? eval_text(&eval, err) : eval_ids(&eval, err);
+    if (!status)
+        status = settings->text_file ? eval_text(&eval, err) : eval_ids(&eval, err);
     burin_engine_close(eval.engine);
-    return status;
+    const enum burin_status closed = close_dump(&eval, status ? NULL : err);
+    return status ? status : closed;
 }

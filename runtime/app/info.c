@@ -91,7 +91,7 @@ static void write_text(
     printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, BURIN_COMPILER, SANITIZER);
     printf("  machine   %d cores\n", burin_machine_cores());
     if (found)
-        printf("  weights   %s\n", found->checkpoint.path);
+        printf("  weights   %s\n", burin_show(burin_span_of(found->checkpoint.path)).text);
     else
         printf("  weights   none: %s\n", missing->message);
 }

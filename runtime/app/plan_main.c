@@ -2,7 +2,9 @@
  * without weights, text, engine or kernels. gen compiles it and hands its options on. */
 #include "runtime/app/app.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static enum burin_status plan_tables(
         struct burin_app *app, int argc, const char **argv, struct burin_error *err)
@@ -26,8 +28,9 @@ int main(int argc, char **argv)
                              .program = "gen",
                              .command = BURIN_PLAN };
     const int n = argc > 0 ? argc - 1 : 0;
-    const enum burin_status status =
-            plan_tables(&app, n, (const char **)argv + (argc > 0), &err);
+    enum burin_status status = plan_tables(&app, n, (const char **)argv + (argc > 0), &err);
+    if (!status && fflush(stdout))
+        status = burin_fail(&err, BURIN_EIO, "stdout: %s", strerror(errno));
     if (status)
         fprintf(stderr, "gen plan: %s\n", err.message);
     return burin_exit_code(status);

@@ -35,6 +35,15 @@ static void write_stats(const struct burin_talk *talk)
     fputc('\n', stderr);
 }
 
+/* What was drawn at random can be drawn again. */
+static void write_seed(const struct burin_talk *talk)
+{
+    const struct burin_settings *settings = &talk->app->settings;
+    if (settings->temperature > 0 && settings->seed < 0)
+        fprintf(stderr, "%s: --seed %llu draws this answer again\n", talk->app->program,
+                (unsigned long long)talk->request.seed);
+}
+
 static void write_ending(const struct burin_talk *talk)
 {
     if (talk->request.finish != BURIN_CONTEXT)
@@ -108,7 +117,7 @@ static enum burin_status answer_once(
             status = burin_talk_say(talk, "user", prompt, err);
     } else if (at_terminal && !settings->json) {
         fwrite(prompt.at, 1, prompt.length, stdout); /* the text that goes on */
-        fflush(stdout);
+        (void)burin_app_flush(talk->app, NULL);
     }
     if (!status)
         status = burin_talk_answer(talk, settings->raw ? &prompt : NULL, &answer, err);
@@ -119,11 +128,13 @@ static enum burin_status answer_once(
         write_json(talk, answer);
     else if (!talk->ended_with_newline && (at_terminal || !settings->raw))
         putchar('\n');
-    fflush(stdout);
+    const enum burin_status written = burin_app_flush(talk->app, status ? NULL : err);
     write_ending(talk);
     if (settings->verbose || (isatty(STDERR_FILENO) && at_terminal))
         write_stats(talk);
-    return status;
+    else if (!settings->json)
+        write_seed(talk);
+    return status ? status : written;
 }
 
 /* ---- Chat ------------------------------------------------------------------------ */
@@ -189,7 +200,7 @@ static enum burin_status take_turn(struct burin_talk *talk, struct burin_error *
     }
     if (!talk->ended_with_newline)
         putchar('\n');
-    fflush(stdout);
+    (void)burin_app_flush(talk->app, NULL); /* the next turn or the end tells it */
     write_ending(talk);
     if (talk->app->settings.verbose)
         write_stats(talk);
@@ -251,12 +262,34 @@ static enum burin_status chat(
     }
 }
 
+/* What the options say by themselves: told before anything is read or loaded. */
+static enum burin_status check_settings(
+        const struct burin_app *app, struct burin_error *err)
+{
+    const struct burin_settings *settings = &app->settings;
+    if (settings->raw && settings->chat)
+        return burin_fail(err, BURIN_EUSAGE, "--raw continues one text, it cannot chat");
+    if (!app->model->chat && !settings->raw)
+        return burin_fail(
+                err, BURIN_EUSAGE, "%s has no chat format: continue a text with --raw",
+                app->model->name);
+    for (int i = 0; i < settings->stop.n; i++)
+        if (!*settings->stop.values[i])
+            return burin_fail(err, BURIN_EUSAGE, "--stop needs a text, found an empty one");
+    return BURIN_OK;
+}
+
 enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
+    struct burin_options options;
     struct burin_span prompt = { 0 };
     bool given = false;
-    enum burin_status status = burin_app_prompt(app, &prompt, &given, err);
+    enum burin_status status = check_settings(app, err);
+    if (!status)
+        status = burin_app_options(app, &options, err);
+    if (!status)
+        status = burin_app_prompt(app, &prompt, &given, err);
     if (status)
         return status;
     if (given && prompt.length == 0)
@@ -265,14 +298,9 @@ enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
         return burin_fail(
                 err, BURIN_EUSAGE, "%s needs a prompt: words, -p, -f, or a pipe",
                 settings->raw ? "--raw" : "--json");
-    if (settings->raw && settings->chat)
-        return burin_fail(err, BURIN_EUSAGE, "--raw continues one text, it cannot chat");
-    for (int i = 0; i < settings->stop.n; i++)
-        if (!*settings->stop.values[i])
-            return burin_fail(err, BURIN_EUSAGE, "--stop needs a text, found an empty one");
 
     static struct burin_talk talk;
-    status = burin_talk_open(&talk, app, err);
+    status = burin_talk_open(&talk, app, &options, err);
     if (status)
         return status;
     status = given && !settings->chat ? answer_once(&talk, prompt, err)

@@ -33,6 +33,7 @@ enum kind {
     INTEGERS,
     SEED,
     REAL,
+    SHARE, /* a real above 0 and at most 1 */
     GIVEN_BYTES,
     GIVEN_REAL,
     CHOICE, /* `choices` separated by '|', the field holds the index */
@@ -87,7 +88,7 @@ static const struct option options[] = {
       FIELD(temperature), 0, 100, "0", NULL },
     { "--top-k", NULL, "N", "draw from the N likeliest, 0 for all", RUN, INTEGER,
       FIELD(top_k), -1, 1 << 30, "0", NULL },
-    { "--top-p", NULL, "F", "draw from the likeliest that sum to F, 1 for all", RUN, REAL,
+    { "--top-p", NULL, "F", "draw from the likeliest that sum to F, 1 for all", RUN, SHARE,
       FIELD(top_p), 0, 1, "1", NULL },
     { "--min-p", NULL, "F", "draw from those above F x the likeliest, 0 for all", RUN, REAL,
       FIELD(min_p), 0, 1, "0", NULL },
@@ -334,6 +335,19 @@ static enum burin_status read_number(
     return BURIN_OK;
 }
 
+static enum burin_status read_share(
+        float *share, const struct source *from, const char *text, struct burin_error *err)
+{
+    double number = 0;
+    const enum burin_status status = read_number(from, text, false, &number, err);
+    *share = (float)number;
+    if (!status && !(*share > 0))
+        return burin_fail(
+                err, BURIN_EUSAGE, "%s is above 0 and at most 1, not %.60s", from->name,
+                text);
+    return status;
+}
+
 static enum burin_status read_numbers(
         struct burin_numbers *list,
         const struct source *from,
@@ -438,6 +452,8 @@ static enum burin_status set(
         if (!status)
             *(float *)field = (float)number;
         return status;
+    case SHARE:
+        return read_share(field, from, text, err);
     case GIVEN_BYTES: {
         struct burin_given *given = field;
         struct burin_error why = { 0 };

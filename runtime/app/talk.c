@@ -2,7 +2,6 @@
 
 #include "runtime/app/interrupt.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* ---- Opening --------------------------------------------------------------------- */
@@ -46,22 +45,19 @@ static enum burin_status take_room(struct burin_talk *talk, struct burin_error *
 }
 
 enum burin_status burin_talk_open(
-        struct burin_talk *talk, struct burin_app *app, struct burin_error *err)
+        struct burin_talk *talk,
+        struct burin_app *app,
+        struct burin_options *options,
+        struct burin_error *err)
 {
     *talk = (struct burin_talk){ .app = app, .out = stdout };
-    struct burin_options options;
-    enum burin_status status = burin_app_options(app, &options, err);
-    if (!status)
-        status = burin_app_open(app, &options, &talk->engine, err);
+    enum burin_status status = burin_app_open(app, options, &talk->engine, err);
     if (status)
         return status;
 
     talk->tokenizer = burin_engine_tokenizer(talk->engine);
     if (!talk->tokenizer) {
-        status = burin_fail(
-                err, BURIN_EMISSING,
-                "%s brings no tokenizer: tokenizer.json is not beside it",
-                burin_engine_info(talk->engine).weights);
+        status = burin_app_no_tokenizer(burin_engine_info(talk->engine).weights, err);
         goto fail;
     }
     char *name = burin_arena_take(&app->arena, strlen(app->model->architecture) + 16, 1, 1);
@@ -69,12 +65,6 @@ enum burin_status burin_talk_open(
         sprintf(name, "%s_chat.lua", app->model->architecture);
     talk->chat = (struct burin_chat){ app->model->chat, app->model->variant,
                                       name ? name : "the chat format" };
-    if (!talk->chat.source && !app->settings.raw) {
-        status = burin_fail(
-                err, BURIN_EUSAGE, "%s has no chat format: continue a text with --raw",
-                app->model->name);
-        goto fail;
-    }
     status = find_stops(talk, err);
     if (!status)
         status = take_room(talk, err);
@@ -112,7 +102,7 @@ static void write_out(struct burin_talk *talk, struct burin_span text)
     if (!talk->out || !text.length)
         return;
     fwrite(text.at, 1, text.length, talk->out);
-    fflush(talk->out);
+    (void)burin_app_flush(talk->app, NULL); /* noted: the answer ends, and tells it */
     talk->ended_with_newline = text.at[text.length - 1] == '\n';
 }
 
@@ -122,7 +112,7 @@ static bool on_token(struct burin_request *request, int32_t token)
     talk->ids[talk->n_ids++] = token;
     const size_t length = burin_decoder_push(&talk->decoder, token, talk->room);
     write_out(talk, burin_stop_push(&talk->stop, talk->room, length));
-    return !talk->stop.met && !(talk->out && ferror(talk->out));
+    return !talk->stop.met && !talk->app->stdout_error;
 }
 
 static enum burin_status encode_raw(
@@ -169,25 +159,28 @@ static enum burin_status encode_chat(
     return burin_app_blame_text(status, "the messages", err);
 }
 
-/* There is room for the prompt and a token. */
+/* There is room for the prompt, and for a token where one is to be made. */
 static enum burin_status check_length(
         const struct burin_talk *talk, size_t n_ids, struct burin_error *err)
 {
     const int n_ctx = burin_engine_info(talk->engine).n_ctx;
     const int most = talk->app->model->n_ctx;
-    if (n_ids < (size_t)n_ctx)
+    const int n_made = talk->app->settings.n_predict != 0;
+    const char *beside = n_made ? " beside an answer" : "";
+    if (n_ids + (size_t)n_made <= (size_t)n_ctx)
         return BURIN_OK;
-    if (n_ids < (size_t)most)
+    if (n_ids + (size_t)n_made <= (size_t)most)
         return burin_fail(
                 err, BURIN_ELIMIT,
-                "the prompt has %zu tokens, the context has room for %d; start with "
+                "the prompt has %zu tokens, a context of %d has room for %d%s; start with "
                 "--ctx-size %d",
-                n_ids, n_ctx, most);
+                n_ids, n_ctx, n_ctx - n_made, beside, most);
     return burin_fail(
             err, BURIN_ELIMIT,
-            "the prompt has %zu tokens, the context has room for %d, and the model was "
+            "the prompt has %zu tokens, a context of %d has room for %d%s, and the model "
+            "was "
             "trained for %d: give a shorter text",
-            n_ids, n_ctx, most);
+            n_ids, n_ctx, n_ctx - n_made, beside, most);
 }
 
 /* The text of what was made, cut before the stop text that ended it. */
@@ -266,8 +259,8 @@ enum burin_status burin_talk_answer(
     else if (talk->request.finish == BURIN_FAILED)
         status = burin_fail(
                 err, talk->request.error.status, "%s", talk->request.error.message);
-    else if (talk->out && ferror(talk->out))
-        status = burin_fail(err, BURIN_EIO, "stdout: %s", strerror(errno));
+    else if (talk->app->stdout_error)
+        status = burin_app_flush(talk->app, err);
 out:
     burin_arena_rewind(&talk->call, mark);
     return status;

@@ -22,7 +22,7 @@ struct burin_talk {
     struct burin_engine *engine;
     const struct burin_tokenizer *tokenizer;
     struct burin_chat chat;
-    FILE *out; /* the answer, as it is made; NULL: nowhere */
+    FILE *out; /* stdout: the answer, as it is made; NULL: nowhere */
 
     int n_stop_ids;
     int32_t stop_ids[BURIN_CHAT_MAX_STOPS + 1];
@@ -41,9 +41,12 @@ struct burin_talk {
     struct burin_arena call;
 };
 
-/* Open engine, tokenizer and stop texts. */
+/* Open an engine of these options, its tokenizer and the stop texts. */
 enum burin_status burin_talk_open(
-        struct burin_talk *talk, struct burin_app *app, struct burin_error *err);
+        struct burin_talk *talk,
+        struct burin_app *app,
+        struct burin_options *options,
+        struct burin_error *err);
 void burin_talk_close(struct burin_talk *talk);
 
 /* Add a message; its content must live as long as the talk. */

@@ -82,7 +82,7 @@ enum burin_status burin_app_tokenize(struct burin_app *app, struct burin_error *
 {
     struct burin_span text = { 0 };
     bool given = false;
-    enum burin_status status = burin_app_prompt(app, &text, &given, err);
+    enum burin_status status = burin_app_text(app, &text, &given, err);
     if (!status && !given)
         status = burin_fail(
                 err, BURIN_EUSAGE, "give a text: as words, with -p or -f, or piped");
@@ -94,10 +94,7 @@ enum burin_status burin_app_tokenize(struct burin_app *app, struct burin_error *
     if (status)
         return status;
     if (!found.tokenizer) {
-        status = burin_fail(
-                err, BURIN_EMISSING,
-                "%s brings no tokenizer: tokenizer.json is not beside it",
-                found.checkpoint.path);
+        status = burin_app_no_tokenizer(found.checkpoint.path, err);
         goto out;
     }
     int32_t *ids = NULL;

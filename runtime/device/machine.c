@@ -163,6 +163,15 @@ static int topology(int cpu, const char *what)
     return read_file(path, text, sizeof text) ? atoi(text) : -1;
 }
 
+/* `n` of them, or what the cgroups that we are in allow; at least 1. */
+static int limited(int n)
+{
+    n = n > 0 ? n : 1;
+    for (size_t i = 0; i < sizeof cpu_cgroups / sizeof *cpu_cgroups; i++)
+        n = limit_cores(&cpu_cgroups[i], n);
+    return n;
+}
+
 int burin_machine_cores(void)
 {
     static const int unknown = -1;
@@ -186,10 +195,16 @@ int burin_machine_cores(void)
         if (twin == n || core[n] == unknown)
             n++;
     }
-    n = n > 0 ? n : 1;
-    for (size_t i = 0; i < sizeof cpu_cgroups / sizeof *cpu_cgroups; i++)
-        n = limit_cores(&cpu_cgroups[i], n);
-    return n;
+    return limited(n);
+}
+
+int burin_machine_processors(void)
+{
+    cpu_set_t allowed[MAX_CPUS / CPU_SETSIZE];
+    CPU_ZERO_S(sizeof allowed, allowed);
+    if (sched_getaffinity(0, sizeof allowed, allowed))
+        return 1;
+    return limited(CPU_COUNT_S(sizeof allowed, allowed));
 }
 
 enum burin_status burin_machine_memory(

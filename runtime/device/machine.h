@@ -17,6 +17,9 @@
  * A second hyperthread of a core adds nothing to programs that wait for memory. */
 int burin_machine_cores(void);
 
+/* Processors that may run at once, hyperthreads among them: more threads only wait. */
+int burin_machine_processors(void);
+
 /* Of this machine, or of the cgroup that we are in where that is less. `available` counts
  * page cache that the kernel would give up. */
 enum burin_status burin_machine_memory(

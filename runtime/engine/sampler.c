@@ -18,7 +18,7 @@ uint64_t burin_random_seed(int64_t seed)
         clock_gettime(CLOCK_REALTIME, &now);
         bits = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec;
     }
-    return bits >> 1;
+    return bits >> 11;
 }
 
 void burin_random_init(uint64_t state[4], uint64_t seed)

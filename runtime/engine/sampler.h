@@ -47,7 +47,7 @@ int32_t burin_sampler_draw(
         uint64_t random[4]);
 
 /* The seed that a request's `seed` stands for: itself, or for -1 one from the system (below
- * 2^63, so that it can be given back as a seed). */
+ * 2^53, so that it can be given back as --seed and every reader of JSON keeps it). */
 uint64_t burin_random_seed(int64_t seed);
 
 /* xoshiro256** of Blackman and Vigna 2018, arXiv:1805.01407, its state filled by splitmix64

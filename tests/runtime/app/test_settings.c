@@ -130,6 +130,8 @@ SPEC(numbers_are_whole_where_they_count_and_within_their_range)
     assert_refused(BURIN_RUN, "-n 1e99", "not 1e99");
     assert_refused(BURIN_RUN, "-n -2", "-n is at least -1, not -2");
     assert_refused(BURIN_RUN, "--top-p 1.01", "--top-p goes from 0 to 1, not 1.01");
+    assert_refused(BURIN_RUN, "--top-p 0", "--top-p is above 0 and at most 1, not 0");
+    assert_refused(BURIN_RUN, "--top-p 1e-99", "--top-p is above 0 and at most 1");
     assert_refused(BURIN_RUN, "--temp nan", "--temp takes a number, not 'nan'");
     assert_refused(BURIN_RUN, "--temp ten", "--temp takes a number, not 'ten'");
     assert_refused(BURIN_RUN, "-t 2000", "-t goes from -1 to 1024, not 2000");

@@ -2,6 +2,7 @@
 
 #include "runtime/base/clock.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,8 +48,7 @@ read_lines(void *argument)
     return NULL;
 }
 
-/* Of the largest cache that the kernel tells of; 0 where it tells of none. */
-static size_t cache_bytes(void)
+size_t burin_cache_bytes(void)
 {
     size_t most = 0;
     for (int i = 0; i < 8; i++) {
@@ -84,15 +84,9 @@ static double one_pass(struct reader *readers, int n_threads, int *failed)
     return burin_now_ms() - began_ms;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum burin_status burin_bandwidth(int n_threads, double *gbs, struct burin_error *err)
 {
-    size_t bytes = 4 * cache_bytes();
+    size_t bytes = 4 * burin_cache_bytes();
     bytes = bytes < (size_t)LEAST_MIB * MIB ? (size_t)LEAST_MIB * MIB : bytes;
     bytes = bytes > (size_t)MOST_MIB * MIB ? (size_t)MOST_MIB * MIB : bytes;
     if (n_threads > MAX_THREADS)
@@ -114,14 +108,13 @@ enum burin_status burin_bandwidth(int n_threads, double *gbs, struct burin_error
                                  .n_pieces = each,
                                  .stride = (size_t)n_threads * PIECE_LINES };
 
-    double ms[PASSES];
+    double least_ms = INFINITY;
     int failed = 0;
     for (int i = 0; i < PASSES && !failed; i++)
-        ms[i] = one_pass(readers, n_threads, &failed);
+        least_ms = fmin(least_ms, one_pass(readers, n_threads, &failed));
     munmap(buffer, bytes);
     if (failed)
         return burin_fail(err, BURIN_EIO, "cannot start %d threads", n_threads);
-    qsort(ms, PASSES, sizeof *ms, ascending);
-    *gbs = (double)each * PIECE * n_threads / ms[PASSES / 2] / 1e6;
+    *gbs = (double)each * PIECE * n_threads / least_ms / 1e6;
     return BURIN_OK;
 }

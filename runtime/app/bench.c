@@ -23,6 +23,7 @@ struct row {
     const double *samples;
     double bytes_a_token; /* read from memory; of decode */
     double share;         /* of the bandwidth; NaN where it says nothing */
+    char note[160];       /* why the share is missing or above 1, "" where it is neither */
 };
 
 struct bench {
@@ -88,14 +89,6 @@ static double bytes_a_token(const struct bench *bench, int n_generated)
 
 /* ---- Timing ------------------------------------------------------------------------ */
 
-static double gbs_of(const struct bench *bench, int n_threads)
-{
-    for (int i = 0; i < bench->n_bandwidths; i++)
-        if (bench->bandwidths[i].n_threads == n_threads)
-            return bench->bandwidths[i].gbs;
-    return NAN;
-}
-
 /* Once: milliseconds. tg begins with one token, so that it runs n steps of one token. */
 static enum burin_status time_once(
         struct bench *bench, const struct row *row, double *ms, struct burin_error *err)
@@ -141,8 +134,35 @@ static enum burin_status time_row(
         return status;
     summarize(row, samples, n);
     row->bytes_a_token = row->decode ? bytes_a_token(bench, row->n) : NAN;
-    row->share = row->median * row->bytes_a_token / 1e9 / gbs_of(bench, row->n_threads);
     return BURIN_OK;
+}
+
+/* What the rows from `first` on read of the memory's bandwidth. A share above 1 is told as it is,
+ * with its reason: cut off at 1 it would look like a perfect result. */
+static void share_rows(struct bench *bench, int first, double gbs)
+{
+    const int64_t cache = (int64_t)burin_cache_bytes();
+    for (int i = first; i < bench->n_rows; i++) {
+        struct row *row = &bench->rows[i];
+        row->share = NAN;
+        if (!row->decode)
+            continue;
+        const struct burin_text24 bytes = burin_human_bytes((int64_t)row->bytes_a_token);
+        if (row->bytes_a_token <= (double)cache) {
+            snprintf(
+                    row->note, sizeof row->note,
+                    "a token reads %s, which stay in the cache of %s: no share of memory",
+                    bytes.text, burin_human_bytes(cache).text);
+            continue;
+        }
+        row->share = row->median * row->bytes_a_token / 1e9 / gbs;
+        if (row->share > 1)
+            snprintf(
+                    row->note, sizeof row->note,
+                    "above 100 %%: the cache of %s may keep a part of the %s that a token "
+                    "reads, or the memory was busier when it was timed",
+                    burin_human_bytes(cache).text, bytes.text);
+    }
 }
 
 static enum burin_status add_rows(
@@ -175,19 +195,18 @@ static int largest(const struct burin_numbers *numbers)
 }
 
 static enum burin_status bench_with(
-        struct bench *bench, int n_threads, struct burin_error *err)
+        struct bench *bench,
+        struct burin_options options,
+        int n_threads,
+        struct burin_error *err)
 {
     const struct burin_settings *settings = &bench->app->settings;
-    struct burin_options options;
-    enum burin_status status = burin_app_options(bench->app, &options, err);
-    if (status)
-        return status;
     const int prompt = largest(&settings->bench_prompt);
     const int made = largest(&settings->bench_generate) + 1;
     if (!settings->n_ctx)
         options.n_ctx = prompt > made ? prompt : made;
     options.n_threads = n_threads;
-    status = burin_app_open(bench->app, &options, &bench->engine, err);
+    enum burin_status status = burin_app_open(bench->app, &options, &bench->engine, err);
     if (status)
         return status;
     const struct burin_engine_info info = burin_engine_info(bench->engine);
@@ -231,6 +250,10 @@ static void write_table(const struct bench *bench)
         printf("\nread bandwidth, %d threads: %.1f GB/s", bench->bandwidths[i].n_threads,
                bench->bandwidths[i].gbs);
     putchar('\n');
+    for (int i = 0; i < bench->n_rows; i++)
+        if (*bench->rows[i].note)
+            printf("tg%d, %d threads: %s\n", bench->rows[i].n, bench->rows[i].n_threads,
+                   bench->rows[i].note);
 }
 
 static void write_json_row(const struct row *row, struct burin_json *json)
@@ -250,6 +273,7 @@ static void write_json_row(const struct row *row, struct burin_json *json)
     burin_json_close(json);
     burin_json_real(json, "bytes_per_token", row->bytes_a_token);
     burin_json_real(json, "bandwidth_share", row->share);
+    burin_json_text(json, "bandwidth_note", *row->note ? row->note : NULL, SIZE_MAX);
     burin_json_close(json);
 }
 
@@ -295,27 +319,78 @@ static enum burin_status make_prompt(struct bench *bench, struct burin_error *er
     return BURIN_OK;
 }
 
-enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err)
+/* One number of threads. The memory is timed before and behind, since other guests of a machine
+ * come and go. */
+static enum burin_status bench_threads(
+        struct bench *bench,
+        const struct burin_options *options,
+        int n_threads,
+        struct burin_error *err)
+{
+    const int first = bench->n_rows;
+    double before = 0, behind = 0;
+    enum burin_status status = burin_bandwidth(n_threads, &before, err);
+    if (!status)
+        status = bench_with(bench, *options, n_threads, err);
+    if (!status)
+        status = burin_bandwidth(n_threads, &behind, err);
+    const double gbs = fmax(before, behind);
+    const int at = bench->n_bandwidths++;
+    bench->bandwidths[at].n_threads = n_threads;
+    bench->bandwidths[at].gbs = gbs;
+    share_rows(bench, first, gbs);
+    return status;
+}
+
+/* All lengths are within the context: else a row would time something shorter. */
+static enum burin_status check_lengths(
+        const struct burin_app *app,
+        const char *option,
+        const struct burin_numbers *counts,
+        int beside, /* tokens of the context that are taken already */
+        struct burin_error *err)
+{
+    const int asked = app->settings.n_ctx;
+    const int n_ctx = asked > 0 ? asked : app->model->n_ctx;
+    const int most = largest(counts);
+    if (most <= n_ctx - beside)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_EUSAGE, "%s %d: %s of %d tokens has room for %d", option, most,
+            asked > 0 ? "--ctx-size" : "the model's context", n_ctx, n_ctx - beside);
+}
+
+static enum burin_status check_settings(
+        const struct burin_app *app, struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
     enum burin_status status = burin_settings_no_words(settings, BURIN_BENCH, err);
+    if (!status)
+        status = check_lengths(app, "-p", &settings->bench_prompt, 0, err);
+    if (!status) /* the first of its tokens stands for the prompt */
+        status = check_lengths(app, "-n", &settings->bench_generate, 1, err);
     if (status)
         return status;
     if (largest(&settings->bench_prompt) == 0 && largest(&settings->bench_generate) == 0)
         return burin_fail(err, BURIN_EUSAGE, "-p 0 and -n 0 leave nothing to time");
+    return BURIN_OK;
+}
 
+enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err)
+{
+    const struct burin_settings *settings = &app->settings;
     static struct bench bench;
+    struct burin_options options;
     bench = (struct bench){ .app = app };
-    status = make_prompt(&bench, err);
+    enum burin_status status = check_settings(app, err);
+    if (!status)
+        status = burin_app_options(app, &options, err);
+    if (!status)
+        status = make_prompt(&bench, err);
     for (int i = 0; i < settings->bench_threads.n && !status; i++) {
-        int n_threads = settings->bench_threads.values[i];
-        if (n_threads <= 0)
-            n_threads = burin_machine_cores();
-        const int at = bench.n_bandwidths++;
-        bench.bandwidths[at].n_threads = n_threads;
-        status = burin_bandwidth(n_threads, &bench.bandwidths[at].gbs, err);
-        if (!status)
-            status = bench_with(&bench, n_threads, err);
+        const int asked = burin_app_threads(app, settings->bench_threads.values[i]);
+        const int n_threads = asked > 0 ? asked : burin_machine_cores();
+        status = bench_threads(&bench, &options, n_threads, err);
     }
     if (status || !bench.family)
         return status;

@@ -91,6 +91,16 @@ drawn = [call("run", "Name a colour.", "--temp", 1.5, "-s", seed, "-n", 16).out
 check("the same seed draws the same", drawn[0] == drawn[1], drawn)
 check("another seed draws another", drawn[0] != drawn[2], drawn)
 
+first = parsed(call("run", "Name a colour.", "--temp", 1.5, "-n", 16, "--json"))
+again = parsed(call("run", "Name a colour.", "--temp", 1.5, "-n", 16, "--json",
+                    "-s", first.get("seed")))
+check("a random seed is in the JSON, and draws the same again", first.get("text") and
+      first == {**again, "prefill_ms": first["prefill_ms"], "decode_ms": first["decode_ms"]}, first)
+first = call("run", "Name a colour.", "--temp", 1.5, "-n", 16)
+seed = first.err.partition("--seed ")[2].split(" ")[0]
+again = call("run", "Name a colour.", "--temp", 1.5, "-n", 16, "-s", seed)
+check("and on stderr", again.out == first.out and again.err == "", first.err)
+
 raw = call("run", "--raw", "The capital of France is", "-n", 3)
 expect("--raw continues a text", raw, 0, out=["Paris"])
 stopped = call("run", "--raw", "1, 2, 3, 4,", "-n", 30, "--stop", "8")
@@ -121,8 +131,39 @@ expect("an unknown option is told what is near", call("run", "x", "--tempp", 1),
 expect("an unknown command is told what is near", call("evall"), 2, err=["eval"])
 expect("a number out of range is refused with the range", call("run", "x", "--top-p", 2), 2,
        err=["--top-p goes from 0 to 1"])
-expect("a context beyond the model's is refused", call("run", "x", "-c", 99999), 1,
-       err=["99999", "8192"])
+expect("a context beyond the model's is refused", call("run", "x", "-c", 8193), 2,
+       err=["8193", "8192"])
+expect("a prompt that fills the context is told that an answer needs room",
+       call("run", "--raw", "a " * 27, "-c", 28), 1,
+       err=["the prompt has 28 tokens", "room for 27 beside an answer"])
+expect("and is right where none is asked for", call("run", "--raw", "a " * 27, "-c", 28, "-n", 0), 0)
+for arguments, says in {
+    ("run", "x", "--top-p", 0): "--top-p is above 0",
+    ("run", "x", "--target", "z80"): "no family z80",
+    ("run", "x", "-c", 8193): "8193",
+    ("eval", "--text", "/etc/passwd", "--window", 9999): "--window 9999 is beyond the 8192",
+    ("eval", "--text", "/etc/passwd", "--score-from", 511): "--score-from 511",
+    ("eval", "--text", "/no/such/text"): "/no/such/text",
+    ("bench", "-p", 99999): "-p 99999: the model's context of 8192",
+    ("bench", "-n", 64, "-p", 0, "-c", 64): "-n 64: --ctx-size of 64 tokens has room for 63",
+}.items():
+    expect(f"{' '.join(map(str, arguments))} is refused before weights are looked for",
+           call(*arguments, "-m", "/no/weights", model=False), 2, err=[says])
+many = call("run", "Hi", "-n", 1, "-t", 1000)
+expect("more threads than processors are told of, and not started", many, 0,
+       err=["--threads 1000: this machine has"])
+
+feeder = subprocess.Popen(["head", "-c", "1000000000", "/dev/zero"], stdout=subprocess.PIPE)
+huge = subprocess.Popen([binary, "run", "-m", weights], stdin=feeder.stdout, env=clean,
+                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+feeder.stdout.close()
+said = huge.stderr.read().decode()
+_, status, usage = os.wait4(huge.pid, 0)
+feeder.kill()
+feeder.wait()
+check("a gigabyte on stdin is refused by its bytes, with both numbers", "8192 tokens of 81" in said
+      and os.waitstatus_to_exitcode(status) == 1, said)
+check("and not held", usage.ru_maxrss < 128 * 1024, usage.ru_maxrss)
 expect("two prompts are refused", call("run", "a", "-p", "b"), 2, err=["once"])
 expect("a file that is not there", call("run", "-f", "/no/such/file"), 2, err=["/no/such/file"])
 expect("weights that are not there", call("run", "x", "-m", "/no/such.gguf", model=False), 4,
@@ -133,6 +174,20 @@ with tempfile.TemporaryDirectory() as folder:
                    env={"HOME": folder, "XDG_CACHE_HOME": folder})
     expect("no weights: the places looked and how to get them", missing, 4,
            err=["build/weights", "hub", "demo-weights smollm2-135m", folder])
+    os.symlink("loop", Path(folder) / "loop")
+    os.mkfifo(Path(folder) / "fifo")
+    for name in ("loop", "fifo", "."):
+        expect(f"{name} instead of weights",
+               call("run", "x", "-m", Path(folder) / name, model=False), 4, err=[folder])
+    shut = Path(folder) / "shut.gguf"
+    shut.write_bytes(b"GGUF")
+    shut.chmod(0)
+    if not os.access(shut, os.R_OK):  # root may read it
+        expect("weights that we may not read", call("run", "x", "-m", shut, model=False), 4,
+               err=["Permission denied"])
+    odd = call("run", "x", "-m", folder + "/a\033[31mb" + "x" * 9000, model=False)
+    check("a name reaches the terminal as text, and of bounded length", odd.code == 4 and
+          "\033" not in odd.err and "a\\x1b[31mb" in odd.err and len(odd.err) < 1000, odd.err)
     wrong = Path(folder) / "wrong.gguf"
     wrong.write_bytes(b"GGUF" + bytes(60))
     expect("broken weights", call("run", "x", "-m", wrong, model=False), 4, err=["wrong.gguf"])
@@ -147,10 +202,14 @@ option, value = mended.out.split("Smallest change: ")[-1].split()[:2] if mended.
 arguments = {"--card": "400MiB", "--parallel": "8"}
 arguments[option] = value
 expect("and it mends it", call("plan", *[w for pair in arguments.items() for w in pair]), 0)
-with open("/dev/full", "wb") as full:
-    process = subprocess.run([binary, "run", "-m", weights, "Hi", "-n", "4"], stdout=full,
-                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean, bufsize=0)
-    check("a full disk under stdout is an error", process.returncode == 1, process.stderr)
+for command in (["run", "Hi", "-n", "4"], ["run", "Hi", "-n", "4", "--json"], ["info"],
+                ["tokenize", "word " * 9000], ["plan", "--json"], ["run", "--help"]):
+    with open("/dev/full", "wb") as full:
+        process = subprocess.run([binary, *command, "-m", weights], stdout=full,
+                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=clean,
+                                 bufsize=0)
+    check(f"a full disk under stdout is an error of {' '.join(command)[:16]}, with its reason",
+          process.returncode == 1 and b"No space left" in process.stderr, process.stderr)
 
 # ---- JSON and help --------------------------------------------------------------------
 
@@ -184,6 +243,18 @@ marked = parsed(call("tokenize", "a <|im_end|> 12", "--json", "--parse-special")
 check("unless asked for", any(p["kind"] == "special" for p in marked), marked)
 check("tokenize --ids is a line of ids",
       call("tokenize", "--ids", "a <|im_end|> 12").out.split() == [str(p["id"]) for p in pieces])
+
+rows = parsed(call("bench", "-p", 0, "-n", 4, "-r", 2, "-t", 1, "-o", "json")).get("rows", [{}])
+share, note = rows[0].get("bandwidth_share"), rows[0].get("bandwidth_note", "")
+check("a share of the bandwidth is a number of at most 1, or comes with the reason why not",
+      (share is not None and share <= 1) == (note is None), rows)
+with tempfile.TemporaryDirectory() as folder:
+    text = Path(folder) / "line.txt"
+    text.write_text("a 12\n")
+    pieces = parsed(call("tokenize", "--json", "-f", text))
+    check("tokenize -f keeps the last newline", pieces.get("text_bytes") == 5, pieces)
+    piped = parsed(call("tokenize", "--json", stdin=b"a 12\n"))
+    check("and a pipe's", piped.get("text_bytes") == 5, piped)
 
 for command in ("run", "eval", "bench", "tokenize", "plan", "info"):
     page = call(command, "--help", model=False)

@@ -84,10 +84,9 @@ end)
 spec("layers of different formats are different functions over one description", function()
   local model = describe.file("llama_tiny", "groups")
   local recipes = require "gen.formats.recipes"
-  recipes.rules.mixed = function(weight, layer)
-    if #weight.shape == 1 then return "f32" end
-    return (weight.role == "w_down" and layer == 1) and "q8_0" or "q4_1"
-  end
+  recipes.rules.mixed = {
+    { { "layers%.1%.mlp%.down_proj", "q8_0" }, { ".", "q4_1" }, tables = true },
+  }
   local families = describe.planned(model, { quant = "mixed" })
   recipes.rules.mixed = nil
   local c = require("gen.emit.c").family(model, families[3], {})
@@ -221,7 +220,7 @@ return model
 local d = nn.dims { d_model = 32, d_patch = 12, n_vocab = 64 }
 local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), w_in = nn.weight("in", { d.d_model, d.d_patch }), norm = nn.weight("norm", { d.d_model }) }
 function model.encode_image(w)
-  local pixels = nn.input("pixels", { nn.patches, d.d_patch }, "f32")
+  local pixels = nn.input("pixels", { nn.soft, d.d_patch }, "f32")
   local h = nn.linear(pixels, w.w_in) * 0.5
   return { soft_tokens = nn.rms_norm(nn.gelu_tanh(h) + h, w.norm, { eps = 1e-6 }) }
 end

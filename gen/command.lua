@@ -1,5 +1,7 @@
 -- gen/command.lua -- Options, then the pipeline, then the files.
 
+local names = require "gen.names"
+
 local command = {}
 
 local HELP = [[
@@ -16,7 +18,8 @@ gen - write the C of one model from its description
 Options
   --model FILE         the description; looked up here, then in models/
   --variant NAME       one of the sizes it names (default: the first)
-  --quant RECIPE|auto  formats of the weights: f32 f16 bf16 q8_0 q4_1 q4_0
+  --quant RECIPE|auto  formats of the weights, mixed as releases do: f32 f16 bf16 fp8
+                       nvfp4_nvidia (nvfp4) nvfp4_unsloth awq w4a16 q8_0 q4_1 q4_0
   --weights FILE|DIR   the checkpoint that auto reads (GGUF, or safetensors)
   --target T           any | native | avx512 | portable (default any: all of them,
                        chosen when it runs)
@@ -96,8 +99,8 @@ local function write(path, text)
   if read(path) == text then return false end
   local file, why = io.open(path, "wb")
   if not file then fail(1, "can't write %s: %s", path, why) end
-  file:write(text)
-  file:close()
+  local written, closed = file:write(text), file:close()
+  if not written or not closed then fail(1, "can't write all of %s", path) end
   return true
 end
 
@@ -134,7 +137,6 @@ end
 -- ---- Describing -----------------------------------------------------------------------------
 
 local function describe(root, options)
-  local names = require "gen.names"
   local path = find_model(root, options.model)
   local name = shown_path(path)
   local architecture = path:match "([^/]*)%.lua$" or path:match "([^/]*)$"
@@ -153,6 +155,9 @@ local function describe(root, options)
       { path = root .. "/models", name = "models/" },
     },
   }
+  if options.variant and #model.variants == 0 then
+    fail(2, "%s names no variants, so none is %s", name, options.variant)
+  end
   if config then
     config:check(model)
     if not options.variant then model.variant = "config" end
@@ -197,12 +202,20 @@ end
 
 local function elapsed(from) return ("%.2f s"):format(os.clock() - from) end
 
+-- Matrices that can't have the format that the recipe wants.
+local function tell_wider(model)
+  for _, line in ipairs(require("gen.formats.recipes").wider_lines(model)) do
+    io.stderr:write(line, "\n")
+  end
+end
+
 local function generate_model(root, options)
   local from = os.clock()
   if not options.model then fail(2, "name a description: gen --model models/llama.lua") end
   local model, families, generate = prepare(root, options)
   generate.plan(model, families)
   local files = generate.files(model, families, options)
+  tell_wider(model)
   local out = options.out or root .. "/build/gen/" .. model.name
   make_folder(out)
   local written = 0
@@ -240,19 +253,21 @@ local function show(root, options)
   return 0
 end
 
-local function list(root)
+local function list(root, options)
+  if options.model then fail(2, "gen list lists all there is, not %s", options.model) end
   local recipes = require "gen.formats.recipes"
   local pipe = io.popen("ls " .. shell_quote(root .. "/models"))
-  local names = {}
+  local files = {}
   for name in pipe:lines() do
-    if name:find "%.lua$" and not name:find "_chat%.lua$" then names[#names + 1] = name end
+    if name:find "%.lua$" and not name:find "_chat%.lua$" then files[#files + 1] = name end
   end
   pipe:close()
-  table.sort(names)
-  for _, name in ipairs(names) do
+  table.sort(files)
+  for _, name in ipairs(files) do
     local ok, model = pcall(describe, root, { model = root .. "/models/" .. name })
     if not ok then
-      io.write(("%-16s %s\n"):format(name, type(model) == "table" and model.message or model))
+      local why = type(model) == "table" and model.message or tostring(model)
+      io.write(("%-16s %s\n"):format(name, names.shown(why)))
     else
       local variants = #model.variants > 0 and table.concat(model.variants, " ") or "-"
       io.write(("%-16s %s\n"):format(name, variants))
@@ -282,6 +297,7 @@ local function plan(root, args)
   end
   local model, families, generate = prepare(root, options)
   generate.plan(model, families)
+  tell_wider(model)
   local out = root .. "/build/gen-plan/" .. model.name
   make_folder(out)
   for _, file in ipairs(generate.files(model, families, options)) do
@@ -315,8 +331,12 @@ function command.main(root, args)
     if type(e) == "table" then return e end
     return { message = debug.traceback(tostring(e), 2), code = 1 }
   end)
-  if ok then return result end
-  io.stderr:write("gen: ", result.message, "\n")
+  if ok then
+    local written, why = io.stdout:flush()
+    if written then return result end
+    result = { message = "stdout: " .. why, code = 1 }
+  end
+  io.stderr:write("gen: ", names.shown(result.message), "\n")
   if result.traceback and os.getenv "BURIN_TRACE" then
     io.stderr:write(result.traceback, "\n")
   end

@@ -241,7 +241,7 @@ end
 local function read_file(path)
   local file = io.open(path, "rb")
   if not file then return nil end
-  local text = file:read(describe.limits.source_bytes + 1)
+  local text = file:read(describe.limits.source_bytes + 1) or "" -- nil of an empty file
   file:close()
   return text
 end

@@ -47,4 +47,23 @@ function names.quoted(x)
   return (("%q"):format(tostring(x)):gsub("[%c\128-\255]", "?"):sub(1, 80))
 end
 
+-- Foreign text as a terminal may have it: what it would obey, and what is no UTF-8, as \xNN; our
+-- own lines stay. Of a long text begin and end. runtime/base/status.h does the same.
+function names.shown(text)
+  local function hex(bytes)
+    return (bytes:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+  end
+  local shown, at = {}, 1
+  if #text > 4096 then text = text:sub(1, 2000) .. "..." .. text:sub(-2000) end
+  while at <= #text do
+    local good = utf8.len(text, at) and #text + 1 or select(2, utf8.len(text, at))
+    shown[#shown + 1] = text:sub(at, good - 1)
+    if good <= #text then shown[#shown + 1] = hex(text:sub(good, good)) end
+    at = good + 1
+  end
+  local result = table.concat(shown):gsub("[\0-\8\11-\31\127]", hex)
+  return (result:gsub("\xc2[\x80-\x9f]", hex):gsub("\xe2\x80[\x8e\x8f\xa8-\xae]", hex)
+    :gsub("\xe2\x81[\xa6-\xa9]", hex))
+end
+
 return names

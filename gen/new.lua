@@ -37,6 +37,7 @@ function new.run(root, name)
 Next: write its equations, then
   gen show @NAME@.lua --after trace
   gen --model @NAME@.lua && build
+  lua5.4 tests/support/spec.lua tests/gen/test_@NAME@.lua
 and a chat format, if it has one, as models/@NAME@_chat.lua
 ]]):gsub("@NAME@", name), "")
   return 0

@@ -58,7 +58,23 @@ spec("the folder's name is model-variant-recipe, and the target unless that is a
   if read(folder .. "/e/avx512.c") then error "the other family is there" end
 end)
 
+local function describe(name, text)
+  local file = assert(io.open(folder .. "/" .. name, "w"))
+  file:write(text)
+  file:close()
+end
+
 spec("mistakes in options are told, with exit code 2", function()
+  describe("one_size.lua", [[
+local d = nn.dims { n_layers = 1, d_model = 32, n_vocab = 64, n_ctx = 32 }
+local embed = nn.weight("e.weight", { d.n_vocab, d.d_model })
+local model = nn.model { embed = embed }
+function model.step(w, batch)
+  return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.embed), batch.output_rows), w.embed)
+end
+return model
+]])
+  spec.equal(select(2, gen "--model one_size --out one"), 0)
   for args, part in pairs {
     ["--model nothing"] = "there is no description nothing",
     ["--model llama_tiny --variant x"] = "there are: small, groups",
@@ -68,23 +84,37 @@ spec("mistakes in options are told, with exit code 2", function()
     ["--nothing"] = "unknown option --nothing",
     ["--model"] = "--model needs a value",
     ["show"] = "name a description",
+    ["list foo"] = "gen list lists all there is, not foo",
+    ["--model one_size --variant small"] = "one_size.lua names no variants, so none is small",
+    ["--model one_size --no\27[31mthing"] = "unknown option --no\\x1b[31mthing",
+    ["--model one_size" .. ("x"):rep(20000)] = "here or in models/",
     ["show llama_tiny --after x"] = "there is no pass 'x'",
     [""] = "gen --model models/llama.lua",
   } do
-    local output, code = gen(args)
-    spec.equal(code, 2, args .. ": " .. output)
+    local output, code = gen(args:gsub("\27%S*", "'%0'"))
+    spec.equal(#output < 5000 and code, 2, args .. ": " .. output)
     spec.contains(output, part)
   end
 end)
 
 spec("a mistake in a description is told at its line, with exit code 1", function()
-  local file = assert(io.open(folder .. "/wrong.lua", "w"))
-  file:write "local x = 1\nos.execute 'touch here'\n"
-  file:close()
+  describe("wrong.lua", "local x = 1\nos.execute 'touch here'\n")
   local output, code = gen "--model wrong.lua"
   spec.equal(code, 1)
   spec.equal(output, "gen: wrong.lua:2: 'os' isn't available in a description\n")
   if read(folder .. "/here") then error "it ran" end
+  describe("empty.lua", "")
+  output, code = gen "--model empty.lua"
+  spec.equal(code, 1)
+  spec.equal(output, "gen: empty.lua:1: return the nn.model { ... }\n")
+end)
+
+spec("a full disk under stdout is told, with exit code 1", function()
+  for _, args in ipairs { "list", "--help", "show llama_tiny", "plan llama_tiny" } do
+    local output, code = gen(args .. " >/dev/full")
+    spec.equal(code, 1, args)
+    spec.contains(output, "stdout: No space left on device")
+  end
 end)
 
 spec("help teaches", function()
@@ -113,6 +143,16 @@ spec("new makes a description that can be generated, and overwrites nothing", fu
   local output, code = spec.shell(command .. "new brand_new && gen/gen --model brand_new")
   spec.equal(code, 0, output)
   spec.contains(output, "models/brand_new.lua")
+  spec.shell(("cp -r %s/tests/support %s/house/tests/ && cp %s/tests/gen/describe.lua %s/house/tests/gen/")
+    :format(root, folder, root, folder))
+  local test = "lua5.4 tests/support/spec.lua tests/gen/test_brand_new.lua"
+  spec.contains(output, test)
+  output, code = spec.shell("cd " .. folder .. "/house && " .. test)
+  spec.equal(code, 0, output)
+  spec.contains(output, "1 passed, 0 failed, 1 skipped")
+  spec.shell(("sed -i 's/d_ff = 96/d_ff = 128/' %s/house/models/brand_new.lua"):format(folder))
+  output, code = spec.shell("cd " .. folder .. "/house && " .. test) -- other sizes, the same test
+  spec.equal(code, 0, output)
   output, code = spec.shell(command .. "new brand_new")
   spec.equal(code, 1)
   spec.contains(output, "is there already")

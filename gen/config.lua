@@ -227,8 +227,8 @@ end
 
 -- ---- The traced model ----------------------------------------------------------------------
 
--- Files hold floats.
-local function same_number(a, b) return string.pack("<f", a) == string.pack("<f", b) end
+-- Files hold floats; as in runtime/weights/hyperparameters.c.
+local function same_number(a, b) return math.abs(a - b) <= 1e-6 * math.abs(b) end
 
 local function agrees(found, value)
   if type(found) == "table" and found ~= json.NULL then -- a value for each layer; not an object

@@ -169,6 +169,20 @@ struct burin_weight {
     int gguf_rope_heads;
 };
 
+/* hyperparameters: what a checkpoint may say of itself besides its tensors, read off the traced
+ * operations. Only what is the same in all layers has a row; a list in a file says a value for
+ * each layer. A file that hasn't the key is not compared. */
+struct burin_hyperparameter {
+    enum burin_container container;
+    double number; /* within 1e-6 of it, since files hold floats; a bool is 0 or 1 */
+    const char
+            *text; /* words that it may be instead, with spaces between; NULL: a number */
+    /* All that may hold it, with spaces between. GGUF: ".rope.freq_base" follows the file's own
+     * architecture. safetensors: a path in config.json, "rope_parameters.rope_theta"; what
+     * stands in text_config counts as if it stood outside. */
+    const char *keys;
+};
+
 struct burin_packed {
     size_t offset; /* from the begin of the weight arena */
     size_t tile_bytes;
@@ -240,6 +254,8 @@ struct burin_model {
     int n_ctx;
     int n_dims;
     const struct burin_dim *dims;
+    int n_hyperparameters;
+    const struct burin_hyperparameter *hyperparameters;
     int n_weights;
     const struct burin_weight *weights;
     int n_families;

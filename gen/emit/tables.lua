@@ -3,6 +3,7 @@
 local kernels = require "gen.emit.kernels"
 local gguf = require "gen.formats.spellings.gguf"
 local hf = require "gen.formats.spellings.hf"
+local hyperparameters = require "gen.hyperparameters"
 local size = require "gen.size"
 local structs = require "gen.emit.structs"
 local tables = require "gen.tables"
@@ -190,6 +191,27 @@ function File:weights()
   self:put("")
 end
 
+-- What a checkpoint may say besides its tensors. Returns the count and the table's name.
+function File:hyperparameters()
+  local facts = hyperparameters.of(self.model)
+  local rows = {}
+  for _, container in ipairs { { "BURIN_SAFETENSORS", hf }, { "BURIN_GGUF", gguf } } do
+    for _, row in ipairs(container[2].bound_rows(self.model, facts)) do
+      local is_text = type(row.value) == "string"
+      rows[#rows + 1] = { ("{ %s,"):format(container[1]),
+        (is_text and "0" or ("%.14g"):format(row.value)) .. ",",
+        (is_text and text.string(row.value) or "NULL") .. ",", text.string(row.keys) .. " }," }
+    end
+  end
+  if #rows == 0 then return 0, "NULL" end
+  self:put("/* container, number, or the words that a text may be, keys */")
+  self:put("static const struct burin_hyperparameter hyperparameters[] = {")
+  self:put(text.columns(rows, "    "))
+  self:put("};")
+  self:put("")
+  return #rows, "hyperparameters"
+end
+
 function File:kv(family)
   local layouts = {}
   for i, dtype in ipairs(family.kv_dtypes) do
@@ -290,6 +312,7 @@ function emit.source(model, families, options)
     dims[i] = ("{ %s, %s }"):format(text.string(dim.name), dim:c())
   end
   self:table("burin_dim", "dims", dims)
+  local n_hyperparameters, hyperparameters_name = self:hyperparameters()
   local function dim(name)
     return model.dims_by_name[name] and model.dims_by_name[name]:c() or "0"
   end
@@ -306,6 +329,8 @@ function emit.source(model, families, options)
   self:put("    .n_ctx = %s,", dim "n_ctx")
   self:put("    .n_dims = %d,", #dims)
   self:put("    .dims = dims,")
+  self:put("    .n_hyperparameters = %d,", n_hyperparameters)
+  self:put("    .hyperparameters = %s,", hyperparameters_name)
   self:put("    .n_weights = %d,", #model.layout.rows)
   self:put("    .weights = weights,")
   self:put("    .n_families = %d,", #families)

@@ -1,7 +1,7 @@
 #include "runtime/weights/bind.h"
 
-#include "runtime/base/json_scan.h"
 #include "runtime/base/put.h"
+#include "runtime/weights/hyperparameters.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,6 +46,7 @@ struct binder {
     bool other_sizes; /* something is missing, too much or of another shape */
     const struct burin_tensor *unused[3];
     size_t n_unused;
+    struct burin_self_report says;
 };
 
 static bool shape_fits(const struct burin_tensor *tensor, const struct burin_weight *weight)
@@ -276,40 +277,6 @@ static bool lower_key(const struct burin_gguf *gguf, const char *key, char name[
     return !burin_gguf_text(gguf, key, &value, NULL) && copy_lower(value, name, NAME_SIZE);
 }
 
-/* "model_type" of a config.json beside the weights. */
-static bool config_type(
-        struct burin_checkpoint *checkpoint, const char *path, char name[NAME_SIZE])
-{
-    enum { MAX_CONFIG = 1 << 20 };
-    const struct burin_arena_mark mark = burin_arena_mark(&checkpoint->arena);
-    struct burin_file file;
-    if (burin_file_open(&file, path, NULL))
-        return false;
-
-    struct burin_json_scan scan;
-    char *text = NULL;
-    bool found = false;
-    bool more = true;
-    if (file.size <= MAX_CONFIG)
-        text = burin_arena_take(&checkpoint->arena, (size_t)file.size, 1, 1);
-    bool good = text && !burin_file_read(&file, 0, text, (size_t)file.size, NULL) &&
-                !burin_json_scan_begin(&scan, path, text, (size_t)file.size, NULL) &&
-                !burin_json_enter(&scan, '{', NULL);
-    while (good && !found) {
-        struct burin_span key;
-        struct burin_span value;
-        good = !burin_json_member(&scan, &key, &more, NULL) && more;
-        if (good && burin_span_is(key, "model_type"))
-            found = good = !burin_json_take_text(&scan, &value, NULL) &&
-                           copy_lower(value, name, NAME_SIZE);
-        else
-            good = good && !burin_json_skip(&scan, NULL);
-    }
-    burin_file_close(&file);
-    burin_arena_rewind(&checkpoint->arena, mark);
-    return found;
-}
-
 /* The type that most matrices of the file have. */
 static const struct burin_encoding *main_type(const struct burin_checkpoint *checkpoint)
 {
@@ -382,6 +349,8 @@ static bool has_hole(const struct binder *b)
  * fit it better. `variant` is what it calls itself, or NULL. */
 static bool is_damaged(const struct binder *b, const char *variant)
 {
+    if (b->says.n)
+        return false;
     for (size_t i = 0; i < b->n_complaints; i++)
         if (b->complaints[i].kind == SHAPE &&
             is_transposed(b->complaints[i].tensor, b->complaints[i].weight))
@@ -398,7 +367,7 @@ static void put_variant(
         const char *config,
         const char *variant)
 {
-    if (!b->other_sizes)
+    if (!b->other_sizes && !b->says.n)
         burin_put(text, " --variant %s", b->model->variant);
     else if (config && is_plain_path(config))
         burin_put(text, " --config %s", config);
@@ -408,17 +377,19 @@ static void put_variant(
         burin_put(text, " --variant NAME (one of gen list)");
 }
 
-/* The architecture as the file names it; *config is where its sizes are, or empty. */
-static bool find_architecture(
-        const struct binder *b, char name[NAME_SIZE], char *config, size_t size)
+/* The architecture as the file names it. */
+static bool find_architecture(const struct binder *b, char name[NAME_SIZE])
 {
     if (b->checkpoint->container == BURIN_GGUF)
         return lower_key(&b->checkpoint->gguf, "general.architecture", name);
-    const int length = snprintf(config, size, "%s/config.json", b->checkpoint->folder);
-    if (length > 0 && (size_t)length < size && config_type(b->checkpoint, config, name))
-        return true;
-    *config = '\0';
-    return false;
+    return copy_lower(burin_span_of(b->says.model_type), name, NAME_SIZE);
+}
+
+/* Of the same shapes and the same name, with other hyperparameters: no variant is known. */
+static bool is_unknown_variant(const struct binder *b, const char *variant)
+{
+    return b->says.n && !*b->says.config &&
+           (!variant || strcmp(variant, b->model->variant) == 0);
 }
 
 static void put_formats(struct burin_put *text)
@@ -442,22 +413,29 @@ static void put_ending(const struct binder *b, struct burin_put *text)
     }
 
     char name[NAME_SIZE] = { 0 };
-    char config[1024] = { 0 };
     char called[2 * NAME_SIZE];
     const char *variant = find_variant(b, called) ? called : NULL;
-    const bool named = find_architecture(b, name, config, sizeof config);
-    if ((!named || strcmp(name, b->model->architecture) == 0) && is_damaged(b, variant)) {
+    const bool named = find_architecture(b, name);
+    const bool ours = !named || strcmp(name, b->model->architecture) == 0;
+    if (ours && is_damaged(b, variant)) {
         burin_put(
                 text,
                 "The file is of this model, and incomplete or changed: get it again, or "
                 "convert it anew");
         return;
     }
+    if (ours && is_unknown_variant(b, variant)) {
+        burin_put(
+                text,
+                "What fits the file: a variant in models/%s.lua that has what it says",
+                b->model->architecture);
+        return;
+    }
     burin_put(
             text, "What fits the file: gen --model %s.lua",
             named ? name : b->model->architecture);
-    put_variant(b, text, *config ? config : NULL, variant);
-    if (b->other_sizes || strcmp(type->name, b->model->recipe) != 0)
+    put_variant(b, text, named && *b->says.config ? b->says.config : NULL, variant);
+    if (b->other_sizes || b->says.n || strcmp(type->name, b->model->recipe) != 0)
         burin_put(text, " --quant %s", type->name);
     else /* that recipe is this binary's: the file mixes formats otherwise */
         burin_put(text, " --quant auto --weights %s", is_plain_path(path) ? path : "FILE");
@@ -507,6 +485,17 @@ static void put_complaint(
     burin_put(text, "\n");
 }
 
+static void put_disagreement(struct burin_put *text, const struct burin_disagreement *d)
+{
+    burin_put(text, "  %s is %s, wanted is ", d->key, d->found);
+    if (!d->wanted->text)
+        burin_put(text, "%.7g", d->wanted->number);
+    else
+        for (const char *word = d->wanted->text; *word; word++)
+            burin_put(text, "%.*s", *word == ' ' ? 4 : 1, *word == ' ' ? " or " : word);
+    burin_put(text, "\n");
+}
+
 static void put_unused(const struct binder *b, struct burin_put *text)
 {
     const size_t shown = sizeof b->unused / sizeof b->unused[0];
@@ -526,6 +515,11 @@ static enum burin_status refuse(const struct binder *b, struct burin_error *err)
     struct burin_put ending = { ending_bytes, sizeof ending_bytes, 0 };
 
     size_t n_more = b->n_more;
+    for (size_t i = 0; i < b->says.n; i++)
+        if (i < BURIN_MAX_DISAGREEMENTS && lines.used < lines.size / 2)
+            put_disagreement(&lines, &b->says.rows[i]);
+        else
+            n_more++;
     for (size_t i = 0; i < b->n_complaints; i++)
         if (lines.used < lines.size - 600) /* room for the longest line and two more */
             put_complaint(b, &lines, &b->complaints[i]);
@@ -553,11 +547,15 @@ enum burin_status burin_bind(
     if (!b.tensors)
         return no_room(&b, err);
 
-    match(&b);
-    const enum burin_status status = match_back(&b, err);
+    enum burin_status status =
+            burin_hyperparameters_compare(model, checkpoint, &b.says, err);
     if (status)
         return status;
-    if (b.n_complaints || b.n_unused)
+    match(&b);
+    status = match_back(&b, err);
+    if (status)
+        return status;
+    if (b.says.n || b.n_complaints || b.n_unused)
         return refuse(&b, err);
     *tensors = b.tensors;
     return BURIN_OK;

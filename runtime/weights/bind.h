@@ -6,9 +6,12 @@
  * untied head, a bias, a 31st layer would be dropped silently), unless it holds the same
  * bytes as one that is used (a tied head stored twice) or what a description computes itself.
  *
+ * What the file says of itself besides is compared too: weights/hyperparameters.h.
+ *
  * Memory   `tensors` lies in the checkpoint's arena and lives as long as the checkpoint.
  * Threads  One at a time on a checkpoint.
- * Errors   BURIN_EMISMATCH lists all that does not fit, like ones of several layers in one
+ * Errors   A config.json beside safetensors that can't be read, as hyperparameters.h says.
+ *          BURIN_EMISMATCH lists all that does not fit, like ones of several layers in one
  *          line, and ends with the `gen` line that would fit the file, as far as the file
  *          tells. */
 #ifndef BURIN_WEIGHTS_BIND_H

@@ -754,6 +754,21 @@ enum burin_status burin_gguf_bool(
     return BURIN_OK;
 }
 
+enum burin_status burin_gguf_number(
+        const struct burin_gguf *gguf,
+        const char *key,
+        double *value,
+        struct burin_error *err)
+{
+    const struct burin_gguf_entry *entry;
+    const enum burin_status status = get(gguf, key, &entry, err);
+    if (status)
+        return status;
+    if (!number_at(entry->type, entry->value, value))
+        return wrong_type(gguf, key, entry->type, "a number", err);
+    return BURIN_OK;
+}
+
 enum burin_status burin_gguf_array(
         const struct burin_gguf *gguf,
         const char *key,

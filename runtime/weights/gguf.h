@@ -99,6 +99,13 @@ enum burin_status burin_gguf_bool(
         bool *value,
         struct burin_error *err);
 
+/* Any number or bool; every value but 64-bit integers beyond 2^53 is exact. */
+enum burin_status burin_gguf_number(
+        const struct burin_gguf *gguf,
+        const char *key,
+        double *value,
+        struct burin_error *err);
+
 /* An array as it lies in the header: elements are adjacent and not aligned. Texts are walked
  * from the begin: copy the struct to keep a second place. */
 struct burin_gguf_array {

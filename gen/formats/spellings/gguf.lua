@@ -59,8 +59,8 @@ local keys = {
   { "window", ".attention.sliding_window" },
 }
 
--- What the model knows and a file may say: { name, keys, value }, as hf.rows.
-function gguf.rows(model, facts)
+-- What the model knows and a file may say, for binding: { name, keys, value }, as hf.rows.
+function gguf.bound_rows(model, facts)
   local rows, words, known = {}, {}, {}
   for _, model_type in ipairs(model.model_type) do
     local word = architectures[model_type] or model_type

@@ -17,7 +17,8 @@ end
 -- Ours, and all keys that may hold it. Ours are the names of nn.dims, of a variant's row and of
 -- gen/hyperparameters.lua. What tensors prove isn't compared once more when they are bound.
 -- `absent` is what a file means that hasn't the key, where all releases mean the same by it;
--- told(name) is what the file says of another.
+-- told(name) is what the file says of another. A key that is `switched` may say something while
+-- hf.switches has it off.
 hf.keys = {
   { "model_type", "model_type" },
   { "n_layers", "num_hidden_layers" },
@@ -36,7 +37,7 @@ hf.keys = {
   { "mlp_bias", "mlp_bias", proved = true, absent = function() return false end },
   { "activation", "hidden_act hidden_activation" },
   { "eps", "rms_norm_eps" },
-  { "window", "sliding_window", absent = function() return 0 end },
+  { "window", "sliding_window", switched = true, absent = function() return 0 end },
   { "rope_theta", "rope_theta rope_parameters.rope_theta" },
   { "rope_scaling", "rope_scaling rope_scaling.rope_type rope_scaling.type"
     .. " rope_parameters.rope_type rope_parameters.type", absent = function() return "default" end },
@@ -68,7 +69,7 @@ local function has_weight(model, pattern)
 end
 
 -- What the model knows and config.json may say, in the order of hf.keys: { name, keys, value,
--- proved, absent }. A text's value is all words that mean it. `facts` is hyperparameters.of(model).
+-- proved, switched, absent }. A text's value is all words that mean it. `facts` is hyperparameters.of(model).
 function hf.rows(model, facts)
   local values = {
     tied = not has_weight(model, "^lm_head%.weight$"),
@@ -84,7 +85,8 @@ function hf.rows(model, facts)
   for _, row in ipairs(hf.keys) do
     if values[row[1]] ~= nil then
       rows[#rows + 1] = {
-        name = row[1], keys = row[2], value = values[row[1]], proved = row.proved, absent = row.absent,
+        name = row[1], keys = row[2], value = values[row[1]],
+        proved = row.proved, switched = row.switched, absent = row.absent,
       }
     end
   end
@@ -114,6 +116,15 @@ for key in ([[
   id2label label2id num_labels problem_type finetuning_task task_specific_params
   quantization_config
 ]]):gmatch "%S+" do hf.harmless[key] = true end
+
+-- What is compared when a checkpoint is bound, as gguf.bound_rows.
+function hf.bound_rows(model, facts)
+  local rows = {}
+  for _, row in ipairs(hf.rows(model, facts)) do
+    if not row.proved and not (row.switched and row.value == 0) then rows[#rows + 1] = row end
+  end
+  return rows
+end
 
 -- Switches that, when false, turn off other keys.
 hf.switches = { use_sliding_window = { "sliding_window", "max_window_layers" } }

@@ -67,6 +67,37 @@ SPEC(every_mismatch_is_listed_at_once)
     assert_says("  not in the model: \"blk.2.attn_q.weight\"\n");
 }
 
+SPEC(a_file_of_the_same_shapes_and_another_theta_is_refused_naming_both)
+{
+    tiny_theta = 10000;
+    assert_int_equal(bind(write_tiny("x.gguf")), BURIN_EMISMATCH);
+    assert_says("x.gguf does not hold llama-tiny-q4_1:\n");
+    assert_says("  llama.rope.freq_base is 10000, wanted is 100000\n");
+    assert_says("gen --model llama.lua --variant smollm2-360m --quant");
+
+    /* With tensors that don't fit, in one list. */
+    static const struct tiny_tensor q8 = {
+        "blk.0.attn_q.weight", 2, { D, D }, Q8_0_ID, D * 68
+    };
+    assert_int_equal(bind_with(1, q8), BURIN_EMISMATCH);
+    assert_says("  llama.rope.freq_base is 10000, wanted is 100000\n");
+    assert_says("  blk.0.attn_q.weight is q8_0, wanted is q4_1\n");
+    tiny_theta = 100000;
+}
+
+SPEC(a_file_of_this_variant_with_another_theta_is_not_sent_back_to_the_same_gen_line)
+{
+    static struct burin_model same;
+    same = tiny;
+    same.variant = "smollm2-360m";
+    tiny_theta = 10000;
+    burin_checkpoint_close(&checkpoint);
+    assert_int_equal(burin_checkpoint_open(&checkpoint, write_tiny("x.gguf"), &err), 0);
+    assert_int_equal(burin_bind(&same, &checkpoint, &bound, &err), BURIN_EMISMATCH);
+    assert_says("What fits the file: a variant in models/llama.lua that has what it says");
+    tiny_theta = 100000;
+}
+
 SPEC(the_message_ends_with_the_gen_line_that_fits_the_file)
 {
     static const struct tiny_tensor q8[] = {

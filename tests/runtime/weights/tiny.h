@@ -94,6 +94,11 @@ static const struct burin_family tiny_family = {
     .packed = tiny_packed,
 };
 
+static const struct burin_hyperparameter tiny_hyperparameters[] = {
+    { BURIN_GGUF, 100000, NULL, ".rope.freq_base" },
+    { BURIN_SAFETENSORS, 100000, NULL, "rope_theta rope_parameters.rope_theta" },
+};
+
 UNUSED static const struct burin_model tiny = {
     .name = "llama-tiny-q4_1",
     .architecture = "llama",
@@ -102,6 +107,8 @@ UNUSED static const struct burin_model tiny = {
     .demo_weights = "smollm2-135m",
     .n_layers = 2,
     .n_vocab = N_VOCAB,
+    .n_hyperparameters = 2,
+    .hyperparameters = tiny_hyperparameters,
     .n_weights = N_WEIGHTS,
     .weights = tiny_weights,
     .n_families = 1,
@@ -135,12 +142,15 @@ static unsigned char tiny_byte(size_t tensor, size_t i)
     return (unsigned char)((i * 2654435761u + tensor * 97 + i / 251) >> 3);
 }
 
+/* What the file says of itself; a test changes it. */
+static float tiny_theta = 100000;
+
 UNUSED static const char *write_tensors(
         const char *name, const struct tiny_tensor *tensors, size_t n)
 {
     static struct bytes b;
     size_t offset = 0;
-    gguf_begin(&b, n, 3);
+    gguf_begin(&b, n, 4);
     add_text(&b, "general.architecture");
     add_u32(&b, 8);
     add_text(&b, "llama");
@@ -150,6 +160,9 @@ UNUSED static const char *write_tensors(
     add_text(&b, "general.size_label");
     add_u32(&b, 8);
     add_text(&b, "360M");
+    add_text(&b, "llama.rope.freq_base");
+    add_u32(&b, 6);
+    add(&b, &tiny_theta, sizeof tiny_theta);
     for (size_t i = 0; i < n; i++) {
         gguf_tensor(
                 &b, tensors[i].name, tensors[i].n_dims, tensors[i].dims, tensors[i].type,

@@ -190,16 +190,13 @@ local function choose(model, release, reader, weight, layer, group)
   return format
 end
 
--- { { role, group, k, format, stays, layers } }: the matrices that stay wider than the recipe wants.
+-- { { weight, role, group, k, format, stays } }: matrices that can't have the recipe's `format`.
 local function note_wider(list, weight, group, stays, format)
   for _, row in ipairs(list) do
-    if row.weight == weight then
-      row.layers = row.layers + 1
-      return
-    end
+    if row.weight == weight then return end
   end
   list[#list + 1] = {
-    weight = weight, role = weight.role, group = group and group.role, layers = 1,
+    weight = weight, role = weight.role, group = group and group.role,
     k = weight.shape[#weight.shape]:value(), format = format, stays = stays,
   }
 end
@@ -264,13 +261,18 @@ function recipes.from_checkpoint(model, format_of)
   return true
 end
 
--- Lines for people: which matrices stay wider, and why.
+-- A line for people, for each format that some matrices can't have: which, with their columns.
 function recipes.wider_lines(model)
-  local lines = {}
-  for i, row in ipairs(model.wider) do
-    lines[i] = ("%s%s stays %s: rows of %d aren't whole groups of %d (%s)"):format(
-      row.group and row.group .. "." or "", row.role, row.stays, row.k,
-      require("gen.formats." .. row.format).group, row.format)
+  local lines, of_format = {}, {}
+  for _, row in ipairs(model.wider) do
+    local i = of_format[row.format]
+    if not i then
+      i = #lines + 1
+      of_format[row.format] = i
+      lines[i] = ("stay %s, since %s has groups of %d columns:"):format(row.stays, row.format,
+        require("gen.formats." .. row.format).group)
+    end
+    lines[i] = ("%s %s%s (%d)"):format(lines[i], row.group and row.group .. "." or "", row.role, row.k)
   end
   return lines
 end

@@ -202,13 +202,12 @@ function checkpoint.reader(path, model)
       return nil, ("%s is %s, which isn't supported"):format(name, format)
     end
     local group = require("gen.formats." .. format).group
-    if #weight.shape == 1 then
+    if #weight.shape <= 1 then
       if group > 1 then return nil, ("%s is a vector in %s"):format(name, format) end
       return "f32" -- the loader widens it
     end
-    if weight.shape[2]:value() % group ~= 0 then
-      return nil, ("%s is %s in rows of %s"):format(name, format, weight.shape[2])
-    end
+    local k = weight.shape[#weight.shape]
+    if k:value() % group ~= 0 then return nil, ("%s is %s in rows of %s"):format(name, format, k) end
     return format
   end
 end

@@ -101,6 +101,9 @@ end
 function generate.files(model, families, options)
   local tables_text = require "gen.emit.tables"
   local cmake = require "gen.emit.cmake"
+  local check = require "gen.emit.check"
+  check.model(model)
+  for _, family in ipairs(families) do check.family(family) end
   local files = {}
   local function add(name, text) files[#files + 1] = { name = name, text = text } end
   add(model.name .. ".h", tables_text.header(model, families, options))
@@ -113,6 +116,7 @@ function generate.files(model, families, options)
     add("gen.json", cmake.json(model, families))
     add("sources.cmake", cmake.fragment(model, families))
   end
+  check.files(files)
   return files
 end
 

@@ -60,6 +60,7 @@ op.shape_text, op.same_shape = size.shape_text, size.same_shape
 function op.heads(width, d_head)
   if d_head then
     local d = size.of(d_head)
+    op.check(d:value() > 0, "d_head must be positive, got %s", d)
     op.check(width:value() % d:value() == 0, "%s isn't a multiple of d_head = %s", width, d)
     return width:value() // d:value(), d:value()
   end

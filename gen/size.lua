@@ -28,8 +28,16 @@ local function sorted_keys(poly)
   return keys
 end
 
+local MAX = 2 ^ 53 -- of a coefficient; far from where integers wrap
+
+local function bounded(x, y, sign)
+  local exact = sign == "*" and x * (y + 0.0) or x + (y + 0.0)
+  if math.abs(exact) > MAX then error("a size is beyond 2^53", 0) end
+  return sign == "*" and x * y or x + y
+end
+
 local function put(poly, key, factor)
-  local sum = (poly[key] or 0) + factor
+  local sum = bounded(poly[key] or 0, factor, "+")
   poly[key] = sum ~= 0 and sum or nil
 end
 
@@ -51,7 +59,7 @@ end
 local function product(a, b)
   local out = {}
   for key_a, x in pairs(a) do
-    for key_b, y in pairs(b) do put(out, join(key_a, key_b), x * y) end
+    for key_b, y in pairs(b) do put(out, join(key_a, key_b), bounded(x, y, "*")) end
   end
   return out
 end

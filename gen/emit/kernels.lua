@@ -9,6 +9,9 @@ local folder = debug.getinfo(1, "S").source:match "^@(.*)gen/emit/kernels%.lua$"
 local texts = {}
 
 local function read(path)
+  if not path:find "^[a-z]+/[a-z0-9_]+%.cu?$" then
+    error(("%q can't be a template's path"):format(path), 0)
+  end
   if not texts[path] then
     local file = io.open(folder .. "templates/" .. path, "rb")
     if not file then error("templates/" .. path .. ": no such template", 0) end
@@ -46,6 +49,9 @@ function kernels.new()
     for k, v in pairs(kernel.params) do params[k] = renamed and renamed[v] or v end
     local key = kernel.template .. key_of(params, 1)
     local name, n = kernel.name, 1
+    if not name:find "^[a-z][a-z0-9_]*$" then
+      error(("%q can't be a kernel's name"):format(name), 0)
+    end
     while self.by_name[name] and self.by_name[name] ~= key do
       n = n + 1
       name = kernel.name .. "_" .. n

@@ -297,9 +297,13 @@ function structs.numbers(put, program, layouts)
     local columns = buffer.tensor.shape[2]
     if columns and not columns.name and columns.text then
       local name = program.prefix:upper() .. "D_" .. buffer.name:upper()
+      local dim = program.sizes[name:lower()] -- the description's own
+      if dim then name = dim:value() == columns:value() and dim:c() or name .. "_COLUMNS" end
       buffer.tensor.width_name = name
       widths[#widths + 1] = { name = name, value = columns:value() }
-      lines[#lines + 1] = ("    %s = %s,"):format(name, columns.text)
+      if not dim or name ~= dim:c() then
+        lines[#lines + 1] = ("    %s = %s,"):format(name, columns.text)
+      end
     end
   end
   for i = 1, #program.phases do

@@ -10,10 +10,11 @@ return op.define "rms_norm" {
   out    = { "f32", "bf16", "q8", "q8x2" },
   partition = "rows",
 
-  shape = function(x, weight)
+  shape = function(x, weight, attrs)
     local d = x[#x]
     op.check(#weight == 1 and weight[1] == d,
              "weight must be (%s), got %s", d, op.shape_text(weight))
+    op.check(attrs.eps >= 0, "eps must not be negative, got %s", tostring(attrs.eps))
     return x
   end,
 

@@ -22,7 +22,11 @@ local function frequencies(attrs, d)
       freq[i] = (1 - smooth) * f / attrs.factor + smooth * f
     end
   end
-  for i, f in ipairs(freq) do freq[i] = f32(f) end
+  for i, f in ipairs(freq) do
+    freq[i] = f32(f)
+    op.check(freq[i] == freq[i] and math.abs(freq[i]) < math.huge,
+      "with these attributes a frequency isn't finite")
+  end
   return freq
 end
 

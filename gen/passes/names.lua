@@ -7,7 +7,8 @@ local names = require "gen.names"
 
 local function assigned(model, node)
   local line = model.lines[node.file] and model.lines[node.file][node.line] or ""
-  return line:match "^%s*local%s+([%a_][%w_]*)%s*=" or line:match "^%s*([%a_][%w_]*)%s*=[^=]"
+  local name = line:match "^%s*local%s+([%a_][%w_]*)%s*=" or line:match "^%s*([%a_][%w_]*)%s*=[^=]"
+  return names.is_identifier(name) and name or nil
 end
 
 local function base_name(model, node, last_of_line)
@@ -65,7 +66,9 @@ return function(program, context)
       end
       local short = true
       for _, part in ipairs(parts) do short = short and #part == 1 end
-      node.result.name = unique(table.concat(parts, short and "" or "_"), row.section)
+      local name = table.concat(parts, short and "" or "_")
+      if not names.is_identifier(name) then name = node.def.name end
+      node.result.name = unique(name, row.section)
     elseif not node.result.alias_of then
       local is_last = last[(node.file or "") .. ":" .. node.line] == node
       local name = wanted[node.result] or base_name(model, node, is_last)
@@ -75,10 +78,13 @@ return function(program, context)
   -- A section's functions: decoder_block for `block`; formats where a kind has several. One
   -- file holds all programs: all but `step` put their name before what they define.
   program.prefix = program.name == "step" and "" or program.name .. "_"
+  program.sizes = model.dims_by_name
   local functions = {}
   for _, item in ipairs(program.ops) do
     for _, section in ipairs(item.sections or {}) do
+      -- No kernel and no function of C is called a block.
       local name = section.kind.name == "block" and "decoder_block" or section.kind.name
+      if not name:find "_block$" then name = name .. "_block" end
       if not section.only_signature then
         name = name .. "_" .. section.signature:gsub("[^%w]+", "_")
       end

@@ -13,10 +13,13 @@ local generate = {}
 
 -- What has emitters, best first.
 generate.cpus = { "avx512", "portable" }
+-- Compute capabilities with a lowering of their own; a card uses the largest not above its own.
+generate.gpus = { 80, 89, 90, 100, 120 }
 -- Of keys and values; the first is the default. --exact rounds nothing, and so neither these.
 local kv_dtypes = { [false] = { "bf16", "f32" }, [true] = { "f32", "bf16" } }
+local gpu_kv_dtypes = { "bf16", "fp8", "nvfp4" }
 
--- The families of a target: each CPU's default and exact lowering.
+-- The families of a target: each CPU's default and exact lowering, and every GPU's.
 function generate.families(target)
   local families = {}
   for _, cpu in ipairs(generate.cpus) do
@@ -27,6 +30,9 @@ function generate.families(target)
         }
       end
     end
+  end
+  for _, sm in ipairs(target == "any" and generate.gpus or {}) do
+    families[#families + 1] = { name = "sm" .. sm, sm = sm, exact = false, kv_dtypes = gpu_kv_dtypes }
   end
   return families
 end
@@ -81,13 +87,18 @@ local function same_layout(a, b)
   return true
 end
 
--- All families lowered, placed and with their tables.
+-- All families lowered, placed and with their tables. model.missing[program's name] = what no
+-- CPU has C for.
 function generate.plan(model, families)
+  model.missing = {}
   for _, family in ipairs(families) do
     local context = generate.lower(model, family)
     for _, program in ipairs(family.programs) do
       program.inputs = tables.inputs(program, context)
+      program.graph = tables.graph_costs(program, context)
       tables.check(program)
+      local missing = not family.sm and tables.missing(program, context) or {}
+      if #missing > 0 then model.missing[program.name] = missing end
     end
     local packed = layout.of(model, family.programs)
     model.layout = model.layout or packed
@@ -97,8 +108,17 @@ function generate.plan(model, families)
   end
 end
 
+-- Programs that can't be emitted are left out; without `step` there is nothing to run.
+local function check_emitters(model)
+  local missing = model.missing.step
+  if not missing then return end
+  error({ message = ("%s: no kernels yet for %s; gen plan answers what it will need"):format(
+    model.name, table.concat(missing, ", ")), code = 1 }, 0)
+end
+
 -- { { name, text } } of the folder.
 function generate.files(model, families, options)
+  if not options.tables_only then check_emitters(model) end
   local tables_text = require "gen.emit.tables"
   local cmake = require "gen.emit.cmake"
   local check = require "gen.emit.check"
@@ -111,7 +131,7 @@ function generate.files(model, families, options)
   if not options.tables_only then
     local c = require "gen.emit.c"
     for _, family in ipairs(families) do
-      add(family.name .. ".c", c.family(model, family, options))
+      if not family.sm then add(family.name .. ".c", c.family(model, family, options)) end
     end
     add("gen.json", cmake.json(model, families))
     add("sources.cmake", cmake.fragment(model, families))

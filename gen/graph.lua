@@ -16,6 +16,10 @@ local graph = {}
 
 graph.dtype_bytes = { f32 = 4, f16 = 2, bf16 = 2, i32 = 4, u8 = 1 }
 
+-- The extent that n of a program's graphs counts.
+graph.counted = { step = "sequences", draft = "sequences" }
+function graph.counts(program) return graph.counted[program.name] or "soft" end
+
 local serial = 0
 local function next_serial()
   serial = serial + 1
@@ -145,7 +149,15 @@ function graph.elements(shape)
   return n
 end
 
--- The extent of a tensor's rows, nil for weights.
+-- A weight as rows and columns: what has more than two dims is a stack of matrices, a vector
+-- or a scalar one row.
+function graph.matrix(shape)
+  local rows = 1
+  for i = 1, #shape - 1 do rows = rows * shape[i]:value() end
+  return rows, #shape > 0 and shape[#shape]:value() or 1
+end
+
+-- The extent of a tensor's rows, nil for weights and for what has a fixed size.
 function graph.extent(tensor)
   local first = tensor.shape[1]
   return first and first.extent

@@ -18,11 +18,11 @@ local function round_up(n, unit) return (n + unit - 1) // unit * unit end
 -- One weight's tiles, or a vector as floats.
 local function packed(weight, format_name)
   local format = require("gen.formats." .. format_name)
-  if #weight.shape == 1 then
-    local bytes = round_up(weight.shape[1]:value() * 4, ALIGN)
+  local rows, k = graph.matrix(weight.shape)
+  if #weight.shape <= 1 then
+    local bytes = round_up(k * 4, ALIGN)
     return { pack = "vector", format = format_name, tile_bytes = bytes, bytes = bytes }
   end
-  local rows, k = weight.shape[1]:value(), weight.shape[2]:value()
   local tile_bytes = format.tile_bytes(k)
   return {
     pack = "tile", format = format_name, tile_bytes = tile_bytes,
@@ -81,6 +81,7 @@ function layout.of(model, programs)
   local out = { rows = {}, bytes = 0, outside = {} }
   local known = {}
   for _, program in ipairs(programs) do
+    local begin = out.bytes
     for _, item in ipairs(program.ops) do
       if item.layers then
         local section_of = {}
@@ -91,7 +92,7 @@ function layout.of(model, programs)
           for _, weight in ipairs(section.kind.weights) do
             local read = false
             for _, row in ipairs(section.weights) do read = read or row.weight == weight end
-            if not read then never_read(weight) end
+            if not (read or weight.unused) then never_read(weight) end
           end
         end
         local group = item.layers
@@ -119,22 +120,27 @@ function layout.of(model, programs)
         out.bytes = offset
       end
     end
+    program.weights_bytes = out.bytes - begin
   end
   for _, weight in ipairs(model.weights) do
-    if not out.outside[weight] then never_read(weight) end
+    if not (out.outside[weight] or weight.unused) then never_read(weight) end
   end
   for _, group in ipairs(model.groups) do group.begins = nil end
   return out
 end
 
--- Elements of all weights, tied ones once.
+-- Elements of all weights, tied ones once, as the totals of published checkpoints count them:
+-- with what no program reads, without scalars of no dimension.
 function layout.elements(model)
   local n = 0
-  for _, weight in ipairs(model.weights) do n = n + graph.elements(weight.shape):value() end
-  for _, group in ipairs(model.groups) do
-    for _, block in ipairs(group.layers) do
-      for _, weight in ipairs(block.weights) do n = n + graph.elements(weight.shape):value() end
+  local function count(weights)
+    for _, weight in ipairs(weights) do
+      if #weight.shape > 0 then n = n + graph.elements(weight.shape):value() end
     end
+  end
+  count(model.weights)
+  for _, group in ipairs(model.groups) do
+    for _, block in ipairs(group.layers) do count(block.weights) end
   end
   return n
 end

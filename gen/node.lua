@@ -50,11 +50,14 @@ function node.face(op, section, context, kv_dtype)
   local inputs = {}
   for _, input in ipairs(op.inputs) do
     local tensor = input.tensor
-    if tensor.state then
+    if tensor.state == "state" then
+      inputs[input.name] = { dims = dims_of(tensor), dtype = tensor.dtype }
+    elseif tensor.state then
       inputs[input.name] = {
         n_heads = tensor.n_heads, d_key = tensor.d_key, d_value = tensor.d_value,
         page_bytes = model.kv[kv_dtype].page_bytes,
         head_bytes = kv.head_bytes(tensor.d_key, tensor.d_value, kv_dtype),
+        window = tensor.window or 0,
       }
     else
       inputs[input.name] = {
@@ -73,6 +76,33 @@ function node.face(op, section, context, kv_dtype)
     inputs = inputs, y = { dims = dims_of(op.result), dtype = op.result.dtype }, out = op.out,
     attrs = attrs, kv_dtype = kv_dtype, dim_name = context.dim_name,
   }
+end
+
+-- What a CPU family calls for an operation, or nil where nobody has written it yet.
+function node.kernel(op, section, context, kv_dtype)
+  if op.def.reshape or not op.def.kernel then return nil end
+  return op.def.kernel(node.face(op, section, context, kv_dtype), context.family)
+end
+
+-- What a CUDA family launches for it: { kernels, copies, scratch }.
+function node.launches(op, section, context, kv_dtype)
+  local cuda = op.def.cuda
+  if op.def.reshape then return { kernels = 0 } end
+  if type(cuda) == "function" then
+    cuda = cuda(node.face(op, section, context, kv_dtype), context.family)
+  end
+  if not cuda then
+    require("gen.graph").refuse(op, "%s: gen/ops/%s.lua doesn't say what a GPU launches for it",
+      op.def.name, op.def.name)
+  end
+  return cuda
+end
+
+-- Bytes of scratch: of a thread on a CPU, of a launch on a GPU.
+function node.scratch(op, section, context, kv_dtype)
+  if context.family.sm then return node.launches(op, section, context, kv_dtype).scratch or 0 end
+  if not op.def.scratch then return 0 end
+  return op.def.scratch(node.face(op, section, context, kv_dtype), context.family) or 0
 end
 
 return node

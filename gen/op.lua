@@ -20,7 +20,13 @@
 --     internal = true,                   passes make it, descriptions can't
 --     scratch = function(node, family)   bytes of scratch a thread
 --     shares_scratch = true,             threads read each other's, up to its end
---     kernel = function(node, family)    { template, name, params, args }
+--     kernel = function(node, family)    { template, name, params, args }; without it, or where
+--                                        it gives nil, no CPU runs it yet: it is planned only
+--     cuda = { kernels = 1 },            what a GPU launches for it: kernels, copies, and bytes of
+--                                        scratch of all of them; or function(node, family)
+--     reads = { "positions" },           inputs that an engine fills, beside its own
+--     wide = true,                       its result is f32 in every family
+--     reshape = "x",                     the result is this input's memory with other dims
 --     hyperparameters = function(x, attrs)   as shape(): what a checkpoint may say too, by our
 --                                        names; { eps = 1e-5 }. See gen/hyperparameters.lua.
 --   }
@@ -78,14 +84,15 @@ local known = {
   in_place = "string", strided = "table", scratch = "function", kernel = "function",
   activation = "string", result_dtype = "string", state = "string", writes = "function",
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
-  hyperparameters = "function",
+  hyperparameters = "function", reads = "table", wide = "boolean", reshape = "string",
+  cuda = "any",
 }
 
 function op.define(name)
   return function(def)
     for key, value in pairs(def) do
       if not known[key] then error(("op '%s': unknown field '%s'"):format(name, key), 2) end
-      if type(value) ~= known[key] then
+      if known[key] ~= "any" and type(value) ~= known[key] then
         error(("op '%s': %s must be a %s"):format(name, key, known[key]), 2)
       end
     end
@@ -100,6 +107,9 @@ function op.define(name)
     def.attrs = def.attrs or {}
     def.out = def.out or { "f32" }
     def.takes = def.takes or {}
+    local kind = type(def.cuda)
+    assert(kind == "nil" or kind == "table" or kind == "function",
+      name .. ": cuda says what a GPU launches")
     return def
   end
 end

@@ -10,18 +10,19 @@ local tables = {}
 -- The inputs that a program's kernels read, standard ones first, in their order.
 function tables.inputs(program, context)
   local wanted = {}
+  local function want(name)
+    if standard.shapes[name] and not wanted[name] then
+      wanted[name] = graph.tensor { input = name, shape = standard.shapes[name], dtype = "i32" }
+    end
+  end
   for _, row in ipairs(graph.flat(program)) do
     for _, input in ipairs(row.op.inputs) do
       if input.tensor.input then wanted[input.tensor.input] = input.tensor end
     end
-    for _, dtype in ipairs(context.family.kv_dtypes) do
-      local face = node.face(row.op, row.section, context, dtype)
-      local kernel = row.op.def.kernel(face, context.family)
-      for _, arg in ipairs(kernel.args) do
-        if standard.shapes[arg] and not wanted[arg] then
-          wanted[arg] = graph.tensor { input = arg, shape = standard.shapes[arg], dtype = "i32" }
-        end
-      end
+    for _, name in ipairs(row.op.def.reads or {}) do want(name) end
+    for _, dtype in ipairs(context.family.sm and {} or context.family.kv_dtypes) do
+      local kernel = node.kernel(row.op, row.section, context, dtype)
+      for _, arg in ipairs(kernel and kernel.args or {}) do want(arg) end
     end
   end
   local inputs = {}
@@ -36,17 +37,48 @@ function tables.inputs(program, context)
   return inputs
 end
 
--- Operations that one run executes.
-function tables.kernel_nodes(program)
-  local n = 0
-  for _, op in ipairs(program.ops) do
-    if op.layers then
-      for _, section in ipairs(op.sections) do n = n + #section.ops * #section.layers end
-    else
-      n = n + 1
+-- What one run executes: on a CPU an operation is one kernel, on a GPU what its file says.
+function tables.graph_costs(program, context)
+  local costs = { kernel_nodes = 0, copy_nodes = 0 }
+  local family = context.family
+  local function count(ops, section, times)
+    for _, op in ipairs(ops) do
+      for _, inner in ipairs(op.sections or {}) do count(inner.ops, inner, #inner.layers) end
+      if not op.layers and not op.def.reshape then
+        local launches = family.sm
+          and node.launches(op, section, context, family.kv_dtypes[1]) or { kernels = 1 }
+        costs.kernel_nodes = costs.kernel_nodes + times * launches.kernels
+        costs.copy_nodes = costs.copy_nodes + times * (launches.copies or 0)
+      end
     end
   end
-  return n
+  count(program.ops, nil, 1)
+  return costs
+end
+
+-- Operations and formats of a program that a CPU family has no C for, each once, in order.
+function tables.missing(program, context)
+  local list, known = {}, {}
+  local function add(name)
+    if not known[name] then list[#list + 1] = name end
+    known[name] = true
+  end
+  for _, row in ipairs(graph.flat(program)) do
+    local op, lacks = row.op, false
+    for _, input in ipairs(op.inputs) do
+      local format = input.tensor.weight and node.format(input.tensor, row.section)
+      if format and not require("gen.formats." .. format).pack then
+        add("format " .. format)
+        lacks = true -- its kernel may not be asked for
+      end
+    end
+    for _, dtype in ipairs(lacks and {} or context.family.kv_dtypes) do
+      if not op.def.reshape and not node.kernel(op, row.section, context, dtype) then
+        add(op.def.name)
+      end
+    end
+  end
+  return list
 end
 
 -- A zero or missing row for a program that has kernels is our mistake. (All that a phase makes
@@ -58,10 +90,13 @@ function tables.check(program)
   need(#program.inputs > 0, "inputs")
   need(#program.outputs > 0, "outputs")
   need(#program.buffers > 0, "buffers")
-  need(tables.kernel_nodes(program) > 0, "kernel nodes")
-  for i = 1, #program.phases do
-    need(program.costs[0].slope + program.costs[i].slope + program.scratch[i] > 0,
-      "cost for its phase " .. program.phases[i].name)
+  need(program.graph.kernel_nodes > 0, "kernel nodes")
+  local carried = 0
+  for i = 1, program.n_carried do carried = carried + program.costs[i].slope end
+  for i = program.n_carried + 1, #program.costs do
+    local row = program.costs[i]
+    need(carried + row.slope + row.fixed_bytes + program.scratch[row.of_phase] > 0,
+      "cost for its phase " .. row.phase)
   end
 end
 

@@ -17,10 +17,7 @@ enum burin_extent {
     BURIN_TOKENS,    /* rows of a step */
     BURIN_SEQUENCES, /* sequences that these rows belong to */
     BURIN_OUTPUTS,   /* rows whose logits are wanted */
-    BURIN_CHUNKS,
-    BURIN_PATCHES,
-    BURIN_ITEMS,
-    BURIN_SOFT,
+    BURIN_SOFT,      /* soft tokens of an encoder; its patches or frames are a multiple */
     BURIN_N_EXTENTS
 };
 
@@ -30,7 +27,8 @@ enum burin_param {
     BURIN_MAX_PAGES,     /* pages a sequence may hold: max_context in pages, rounded up */
     BURIN_MAX_SEQUENCES, /* sequences at once */
     BURIN_THREADS,
-    BURIN_DRAFT,
+    BURIN_DRAFT,    /* tokens drafted a step, 0 for none */
+    BURIN_MAX_SOFT, /* rows of the encoder cache */
     BURIN_N_PARAMS
 };
 
@@ -62,6 +60,8 @@ enum burin_dtype {
     BURIN_I32,
     BURIN_U8,
     BURIN_Q8, /* activations: int8 with a scale and a sum per 32, gen/formats/act_q8.lua */
+    BURIN_FP8,   /* e4m3; an activation's rows have a scale each */
+    BURIN_NVFP4, /* e2m1 with an e4m3 scale per 16 */
     BURIN_N_DTYPES
 };
 
@@ -73,6 +73,11 @@ enum burin_format {
     BURIN_FORMAT_Q4_0,
     BURIN_FORMAT_Q4_1,
     BURIN_FORMAT_Q8_0,
+    BURIN_FORMAT_FP8,       /* e4m3, a scale an output row */
+    BURIN_FORMAT_FP8_BLOCK, /* e4m3, a scale per 128 x 128 */
+    BURIN_FORMAT_NVFP4,
+    BURIN_FORMAT_INT4_G32,
+    BURIN_FORMAT_INT4_G128,
     BURIN_N_FORMATS
 };
 
@@ -97,9 +102,10 @@ struct burin_output {
     struct burin_linear offset; /* from the begin of that phase's region */
 };
 
-/* chunk_costs. Row 0 is what is carried from phase to phase; the others are phases in
- * order, and their regions begin at the end of row 0's:
- * arena(n) = costs[0](n) + max over the other rows of costs[i](n). */
+/* chunk_costs. The first rows are what is carried from phase to phase, one for each extent
+ * that it has and at least one, and lie one behind another. The others are phases in order,
+ * and all begin where the carried end:
+ * arena(n) = sum over the carried + max over the phases. */
 struct burin_chunk_cost {
     const char *phase; /* "carried", "body", "head" */
     struct burin_linear bytes;
@@ -107,19 +113,19 @@ struct burin_chunk_cost {
 };
 
 /* graph_budgets, as far as it does not depend on n. What n costs in inputs and arena the
- * planner reads off the two tables above. */
+ * planner reads off the two tables above; what a node costs the driver is the device's. */
 struct burin_graph_cost {
     int kernel_nodes;
     int copy_nodes;
-    size_t node_bytes; /* driver bytes a node; 0 where nothing is captured (CPU) */
-    bool node_bytes_assumed;
 };
 
 /* A buffer of the arena, for the test that kernels agree with the table. Live from the end
  * of op first-1 to the end of op last, both counted from 0 in the program's order. */
 struct burin_buffer {
     const char *name;
-    int phase; /* index into costs */
+    const char *shape; /* "(9 * soft, D_VISION)" */
+    const char *where; /* the description's line that made it: "models/gemma4.lua:57" */
+    int phase;         /* index into costs */
     enum burin_dtype dtype;
     struct burin_linear offset; /* from the begin of the phase's region */
     struct burin_linear bytes;
@@ -127,27 +133,39 @@ struct burin_buffer {
     int last_op;
 };
 
+enum burin_state {
+    BURIN_STATE_PAGED, /* keys and values of all tokens, in pages */
+    BURIN_STATE_RING,  /* of the last `window` tokens and of those drafted, a sequence */
+    BURIN_STATE_FIXED, /* what a scan carries on, a sequence */
+};
+
 struct burin_layer_state {
-    const char *state; /* "kv" */
+    const char *name; /* "kv", or the block member's */
+    enum burin_state state;
+    const char *group; /* "layers" */
     int layer;         /* the layer that writes it */
-    int n_readers;
+    int program;       /* index of the first program that writes it: without it, no bytes */
+    int n_readers;     /* layers that read it */
     int n_heads;
     int d_key;
     int d_value;
     int window;                /* tokens kept, 0 for all */
-    size_t bytes_per_token;    /* 0 where per sequence */
-    size_t bytes_per_sequence; /* 0 where per token */
+    size_t bytes_per_token;    /* of pages */
+    size_t bytes_per_sequence; /* of rings without drafts, and of what is fixed */
+    size_t bytes_per_draft;    /* more, a sequence and drafted token */
     size_t page_offset;        /* where in a page this layer's keys and values begin */
 };
 
 /* kv_layout, one for each dtype that the family has. A page holds page_tokens tokens of
- * every layer: page p lies at states[0] + p * page_bytes. */
+ * every layer whose cache is paged: page p lies at states[0] + p * page_bytes. The sums are
+ * those of the rows that `step` writes; a `draft` program's come on top. */
 struct burin_kv_layout {
     enum burin_dtype dtype;
     int page_tokens;
     size_t page_bytes;
     size_t bytes_per_token;
     size_t bytes_per_sequence;
+    size_t bytes_per_draft;
     int n_rows;
     const struct burin_layer_state *rows;
 };
@@ -158,10 +176,11 @@ enum burin_container { BURIN_SAFETENSORS, BURIN_GGUF, BURIN_N_CONTAINERS };
  * offset + i * tile_stride. Rows missing in the last tile are zeros. */
 enum { BURIN_TILE_ROWS = 32 };
 struct burin_weight {
-    const char *role; /* "wq" */
-    int layer;        /* -1 outside the layers */
+    const char *role;  /* "wq" */
+    const char *group; /* "layers", NULL outside */
+    int layer;         /* -1 outside */
     const char *names[BURIN_N_CONTAINERS];
-    int64_t n_rows; /* outputs; 1 for a vector */
+    int64_t n_rows; /* outputs, of all matrices of a stack; 1 for a vector */
     int64_t n_cols; /* inputs, contiguous in the file */
     enum burin_format format;
     /* GGUF only: rows lie in pairs within each head of n_rows / this; 0 where they don't.
@@ -209,11 +228,16 @@ struct burin_call {
 typedef void burin_run(const struct burin_team *team, const struct burin_call *call);
 
 struct burin_program {
-    const char *name; /* "step" */
+    const char *name;         /* "step", "draft", "encode_image" */
+    enum burin_extent extent; /* what n of its graphs counts: sequences, or soft tokens */
+    int smallest_item;        /* soft tokens of an encoder's smallest and largest item; 0 */
+    int largest_item;
+    size_t weights_bytes; /* of what no program before it reads */
     int n_inputs;
     const struct burin_input *inputs;
     int n_outputs;
     const struct burin_output *outputs;
+    int n_carried; /* of the costs */
     int n_costs;
     const struct burin_chunk_cost *costs;
     struct burin_graph_cost graph;
@@ -225,8 +249,9 @@ struct burin_program {
 /* One lowering of the model for one kind of machine. */
 enum burin_cpu_feature { BURIN_CPU_ANY = 0, BURIN_CPU_AVX512 = 1 };
 struct burin_family {
-    const char *name;                   /* "portable", "avx512" */
+    const char *name;                   /* "portable", "avx512", "sm80" */
     bool exact;                         /* everything in f32 */
+    int sm;                             /* 0 for a CPU; the least compute capability: 80 */
     enum burin_cpu_feature cpu_feature; /* what the processor must have */
     size_t weights_bytes;
     const struct burin_packed *packed; /* parallel to burin_model.weights */

@@ -254,8 +254,10 @@ function emit.family(model, family, options)
     context = { model = model, family = family, dim_name = node.namer(model) },
   }, File)
   for i, program in ipairs(family.programs) do
-    if i > 1 then self:put("") end
-    self:program_text(program)
+    if not model.missing[program.name] then
+      if i > 1 then self:put("") end
+      self:program_text(program)
+    end
   end
   local programs = table.concat(self.lines, "\n")
 

@@ -20,7 +20,9 @@ end
 local function sources(model, families)
   local list = { { file = model.name .. ".c", flags = {} } }
   for _, family in ipairs(families) do
-    list[#list + 1] = { file = family.name .. ".c", flags = flags[family.cpu] }
+    if not family.sm then
+      list[#list + 1] = { file = family.name .. ".c", flags = flags[family.cpu] }
+    end
   end
   return list
 end

@@ -166,12 +166,28 @@ end
 
 -- ---- Buffers ----------------------------------------------------------------------------
 
-local function buffer_value(buffer, phase)
-  local at = phase
-  if buffer.at > 0 then at = ("%s + %d * %s"):format(phase, buffer.at, count_name(buffer.extent)) end
+-- `begin` is where its region begins, behind scratch.
+local function buffer_value(buffer, begin)
+  local at = begin
+  local fixed = buffer.extent and buffer.region.fixed_bytes or buffer.at
+  if fixed > 0 then at = ("%s + %d"):format(at, fixed) end
+  if buffer.extent and buffer.at > 0 then
+    at = ("%s + %d * %s"):format(at, buffer.at, count_name(buffer.extent))
+  end
   local cast = c_type[buffer.dtype]
   if cast == "uint8_t" then return at end
-  return ("(%s *)%s"):format(cast, buffer.at == 0 and at or "(" .. at .. ")")
+  return ("(%s *)%s"):format(cast, at == begin and at or "(" .. at .. ")")
+end
+
+local function buffer_comment(buffer)
+  local tensor = buffer.tensor
+  local shape = size.shape_text(tensor.shape)
+  if tensor.width_name then
+    shape = ("(%s, %s)"):format(tostring(tensor.shape[1]), tensor.width_name)
+  end
+  local rows = tensor.shape[1]:multiple() or tensor.shape[1]:value()
+  return ("%s%s, %d B a row, %s"):format(shape, buffer.dtype ~= "f32" and " as " .. buffer.dtype or "",
+    buffer.bytes_per_unit // rows, buffer.region.phase)
 end
 
 function structs.buffers(put, program)
@@ -179,14 +195,7 @@ function structs.buffers(put, program)
   put("/* What a step keeps in the arena: planned by gen/passes/place.lua. */")
   put("struct %s_buffers {", name)
   for _, buffer in ipairs(program.buffers) do
-    local shape = size.shape_text(buffer.tensor.shape)
-    if buffer.tensor.width_name then
-      shape = ("(%s, %s)"):format(tostring(buffer.tensor.shape[1]), buffer.tensor.width_name)
-    end
-    put("    %s *%s; /* %s%s, %d B a row, %s */", c_type[buffer.dtype], buffer.name, shape,
-      buffer.dtype ~= "f32" and " as " .. buffer.dtype or "",
-      buffer.bytes_per_unit // buffer.tensor.shape[1]:multiple(),
-      buffer.phase == 0 and "carried" or program.phases[buffer.phase].name)
+    put("    %s *%s; /* %s */", c_type[buffer.dtype], buffer.name, buffer_comment(buffer))
   end
   local scratch = false
   for i = 1, #program.phases do
@@ -203,7 +212,8 @@ function structs.buffers(put, program)
   put("{")
   local used = {}
   for _, buffer in ipairs(program.buffers) do
-    if buffer.at > 0 or buffer.phase == 0 then used[buffer.extent] = true end
+    local grows = buffer.extent and (buffer.at > 0 or buffer.region.carried)
+    if grows then used[buffer.extent] = true end
   end
   for _, extent in ipairs(size.extents) do
     if used[extent] then
@@ -213,15 +223,20 @@ function structs.buffers(put, program)
   if scratch then
     put("    const size_t n_threads = (size_t)call->params.value[BURIN_THREADS];")
   end
-  local carried, phases = program.costs[0], "call->arena"
-  if carried.slope > 0 then
-    put("    uint8_t *carried = call->arena;")
-    put("    uint8_t *phases = carried + %d * %s;", carried.slope, count_name(carried.extent))
-    phases = "phases"
+  local begin, phases = {}, "call->arena" -- of a row of the costs
+  for i = 1, program.n_carried do
+    local row = program.costs[i]
+    if row.slope + row.fixed_bytes > 0 then
+      local stop = ("%d * %s"):format(row.slope, count_name(row.extent))
+      if row.fixed_bytes > 0 then stop = ("%d + %s"):format(row.fixed_bytes, stop) end
+      put("    uint8_t *%s = %s;", row.phase, phases)
+      phases = i == program.n_carried and "phases" or program.costs[i + 1].phase .. "_begin"
+      put("    uint8_t *%s = %s + %s;", phases, row.phase, stop)
+    end
+    begin[row] = row.phase
   end
-  local begin = { [0] = "carried" }
   for i, phase in ipairs(program.phases) do
-    begin[i] = phase.name
+    begin[program.costs[program.n_carried + i]] = phase.name
     if has_scratch(program, i) then
       put("    uint8_t *%s = %s + %s * n_threads;", phase.name, phases,
         structs.scratch_bytes(program, i))
@@ -233,7 +248,7 @@ function structs.buffers(put, program)
   if not scratch then put("    (void)t;") end
   put("    return (struct %s_buffers){", name)
   for _, buffer in ipairs(program.buffers) do
-    put(text.field("        ", buffer.name, buffer_value(buffer, begin[buffer.phase])))
+    put(text.field("        ", buffer.name, buffer_value(buffer, begin[buffer.region])))
   end
   for i = 1, #program.phases do
     if has_scratch(program, i) then

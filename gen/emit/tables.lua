@@ -1,5 +1,6 @@
 -- gen/emit/tables.lua -- NAME.h and NAME.c: the sizes, and every table of runtime/model.h.
 
+local graph = require "gen.graph"
 local kernels = require "gen.emit.kernels"
 local gguf = require "gen.formats.spellings.gguf"
 local hf = require "gen.formats.spellings.hf"
@@ -16,7 +17,7 @@ local emit = {}
 
 local dtype_enum = {
   f32 = "BURIN_F32", f16 = "BURIN_F16", bf16 = "BURIN_BF16", i32 = "BURIN_I32", u8 = "BURIN_U8",
-  q8 = "BURIN_Q8", q8x2 = "BURIN_Q8",
+  q8 = "BURIN_Q8", q8x2 = "BURIN_Q8", fp8 = "BURIN_FP8", nvfp4 = "BURIN_NVFP4",
 }
 
 -- ---- Initializers -------------------------------------------------------------------------
@@ -59,6 +60,11 @@ local function dims_text(shape)
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
+-- Whether a family has C for a program.
+local function runs(self, family, program)
+  return not (self.options.tables_only or family.sm or self.model.missing[program.name])
+end
+
 -- A program that reads no cache is one function for all its dtypes.
 local function suffix(program, dtype)
   return structs.reads_pages(program.ops) and "_" .. dtype or ""
@@ -98,25 +104,27 @@ function File:program(family, program)
   end
   local outputs = {}
   for i, output in ipairs(program.outputs) do
-    local root = require("gen.graph").root(output.tensor)
+    local root = graph.root(output.tensor)
     local buffer = root.buffer
     local tensor = output.tensor
     outputs[i] = ("{ .name = %s, .dtype = %s, .n_dims = %d,\n      .dims = %s,\n"
       .. "      .phase = %d, .offset = %s }"):format(text.string(output.name),
-      dtype_enum[tensor.dtype], #tensor.shape, dims_text(tensor.shape), buffer.phase,
+      dtype_enum[tensor.dtype], #tensor.shape, dims_text(tensor.shape), buffer.row,
       linear_text(buffer.offset, buffer.extent))
   end
   local costs = {}
-  for i = 0, #program.phases do
-    local cost = program.costs[i]
-    costs[#costs + 1] = ("{ .phase = %s, .quantum = %d,\n      .bytes = %s }"):format(
+  for i, cost in ipairs(program.costs) do
+    costs[i] = ("{ .phase = %s, .quantum = %d,\n      .bytes = %s }"):format(
       text.string(cost.phase), cost.quantum, linear_text(cost.bytes, cost.extent))
   end
   local buffers = {}
   for i, buffer in ipairs(program.buffers) do
-    buffers[i] = ("{ .name = %s, .phase = %d, .dtype = %s, .first_op = %d, .last_op = %d,\n"
+    buffers[i] = ("{ .name = %s, .shape = %s, .where = %s,\n"
+      .. "      .phase = %d, .dtype = %s, .first_op = %d, .last_op = %d,\n"
       .. "      .offset = %s,\n      .bytes = %s }"):format(
-      text.string(buffer.name), buffer.phase, dtype_enum[buffer.dtype], buffer.first, buffer.last,
+      text.string(buffer.name), text.string(size.shape_text(buffer.tensor.shape)),
+      text.string(("%s:%d"):format(buffer.file, buffer.line)), buffer.row,
+      dtype_enum[buffer.dtype], buffer.first, buffer.last,
       linear_text(buffer.offset, buffer.extent), linear_text(buffer.bytes, buffer.extent))
   end
   local names = {
@@ -126,7 +134,7 @@ function File:program(family, program)
     buffers = self:table("burin_buffer", shared .. "_buffers", buffers),
   }
   local run = "NULL"
-  if not self.options.tables_only then
+  if runs(self, family, program) then
     run = prefix .. "_run"
     local parts = {}
     for i, dtype in ipairs(family.kv_dtypes) do parts[i] = prefix .. suffix(program, dtype) end
@@ -134,11 +142,16 @@ function File:program(family, program)
     self:put("")
   end
   return table.concat({
-    ("{ .name = %s,"):format(text.string(program.name)),
+    ("{ .name = %s, .extent = BURIN_%s, .smallest_item = %d, .largest_item = %d,"):format(
+      text.string(program.name), graph.counts(program):upper(), program.smallest or 0,
+      program.largest or 0),
+    ("      .weights_bytes = %d,"):format(program.weights_bytes),
     ("      .n_inputs = %d, .inputs = %s,"):format(#inputs, names.inputs),
     ("      .n_outputs = %d, .outputs = %s,"):format(#outputs, names.outputs),
-    ("      .n_costs = %d, .costs = %s,"):format(#costs, names.costs),
-    ("      .graph = { .kernel_nodes = %d },"):format(tables.kernel_nodes(program)),
+    ("      .n_carried = %d, .n_costs = %d, .costs = %s,"):format(
+      program.n_carried, #costs, names.costs),
+    ("      .graph = { .kernel_nodes = %d, .copy_nodes = %d },"):format(
+      program.graph.kernel_nodes, program.graph.copy_nodes),
     ("      .n_buffers = %d, .buffers = %s,"):format(#buffers, names.buffers),
     ("      .run = %s }"):format(run),
   }, "\n")
@@ -153,21 +166,23 @@ function File:weights()
   for i, row in ipairs(model.layout.rows) do
     local weight = row.weight
     local gguf_name = gguf.name(model, weight, row.layer, row.group)
-    local vector = #weight.shape == 1
-    rows[i] = { ("{ %s,"):format(text.string(weight.role)), ("%d,"):format(row.layer or -1),
+    local n_rows, n_cols = graph.matrix(weight.shape)
+    rows[i] = { ("{ %s,"):format(text.string(weight.role)),
+      ("%s,"):format(row.group and text.string(row.group.role) or "NULL"),
+      ("%d,"):format(row.layer or -1),
       ("{ %s,"):format(text.string(hf.name(model, weight, row.layer, row.group))),
       ("%s },"):format(gguf_name and text.string(gguf_name) or "NULL"),
-      ("%d,"):format(vector and 1 or weight.shape[1]:value()),
-      ("%d,"):format(weight.shape[vector and 1 or 2]:value()),
+      ("%d,"):format(n_rows), ("%d,"):format(n_cols),
       ("BURIN_FORMAT_%s,"):format(row.format:upper()), ("%d },"):format(gguf.rope_heads(model, weight)) }
     local name = "NULL"
     if not self.options.tables_only then
       local key = row.pack .. " " .. row.format
       if not packers[key] then
         local format = require("gen.formats." .. row.format)
-        packers[key] = pack.add(row.pack == "vector"
-          and { template = "cpu/pack_vector.c", name = "pack_vector", params = {} }
-          or tiles.pack(format))
+        packers[key] = row.pack ~= "vector" and not format.pack and "NULL"
+          or pack.add(row.pack == "vector"
+            and { template = "cpu/pack_vector.c", name = "pack_vector", params = {} }
+            or tiles.pack(format))
       end
       name = packers[key]
     end
@@ -179,7 +194,7 @@ function File:weights()
   self:put("")
   self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
   self:put("")
-  self:put("/* role, layer, names, rows, columns, format, heads of permuted rows in GGUF */")
+  self:put("/* role, group, layer, names, rows, columns, format, heads of permuted rows in GGUF */")
   self:put("static const struct burin_weight weights[] = {")
   self:put(text.columns(rows, "    "))
   self:put("};")
@@ -189,6 +204,26 @@ function File:weights()
   self:put(text.columns(packed, "    "))
   self:put("};")
   self:put("")
+end
+
+-- A layer's row; what is zero is left out.
+local function state_text(row)
+  local parts = { ("{ .name = %s, .state = BURIN_STATE_%s, .group = %s, .layer = %d,"):format(
+    text.string(row.name), row.state:upper(), text.string(row.group.role), row.layer) }
+  local line = ("      .program = %d, .n_readers = %d"):format(row.program - 1, row.n_readers)
+  for _, name in ipairs { "n_heads", "d_key", "d_value", "window", "bytes_per_token",
+    "bytes_per_sequence", "bytes_per_draft", "page_offset" } do
+    if row[name] ~= 0 then
+      local part = (".%s = %d"):format(name, row[name])
+      if #line + #part > 88 then
+        parts[#parts + 1], line = line .. ",", "      " .. part
+      else
+        line = line .. ", " .. part
+      end
+    end
+  end
+  parts[#parts + 1] = line .. " }"
+  return table.concat(parts, "\n")
 end
 
 -- What a checkpoint may say besides its tensors. Returns the count and the table's name.
@@ -218,16 +253,14 @@ function File:kv(family)
     local layout_of = self.model.kv[dtype]
     local rows = {}
     for j, row in ipairs(layout_of.rows) do
-      rows[j] = ("{ .state = %s, .layer = %d, .n_readers = %d, .n_heads = %d, .d_key = %d,\n"
-        .. "      .d_value = %d, .window = %d, .bytes_per_token = %d, .page_offset = %d }"):format(
-        text.string(row.state), row.layer, row.n_readers, row.n_heads, row.d_key, row.d_value,
-        row.window, row.bytes_per_token, row.page_offset)
+      rows[j] = state_text(row)
     end
     local name = "NULL"
     if #rows > 0 then name = self:table("burin_layer_state", "kv_" .. dtype .. "_rows", rows) end
     layouts[i] = ("{ .dtype = %s, .page_tokens = %d, .page_bytes = %d, .bytes_per_token = %d,\n"
-      .. "      .n_rows = %d, .rows = %s }"):format(
-      dtype_enum[dtype], kv.PAGE_TOKENS, layout_of.page_bytes, layout_of.bytes_per_token, #rows, name)
+      .. "      .bytes_per_sequence = %d, .bytes_per_draft = %d, .n_rows = %d, .rows = %s }"):format(
+      dtype_enum[dtype], kv.PAGE_TOKENS, layout_of.page_bytes, layout_of.bytes_per_token,
+      layout_of.bytes_per_sequence, layout_of.bytes_per_draft, #rows, name)
   end
   return self:table("burin_kv_layout", "kv_" .. table.concat(family.kv_dtypes, "_"), layouts)
 end
@@ -257,7 +290,8 @@ function emit.header(model, families, options)
     for _, family in ipairs(families) do
       for _, program in ipairs(family.programs) do
         local known = {}
-        for _, dtype in ipairs(family.kv_dtypes) do
+        for _, dtype in ipairs(runs({ model = model, options = options }, family, program)
+            and family.kv_dtypes or {}) do
           local name = family.name .. "_" .. program.name .. suffix(program, dtype)
           if not known[name] then put("burin_run %s;", name) end
           known[name] = true
@@ -299,8 +333,9 @@ function emit.source(model, families, options)
     for j, program in ipairs(family.programs) do programs[j] = self:program(family, program) end
     local table_name = self:table("burin_program", family.name .. "_programs", programs)
     family_rows[i] = table.concat({
-      ("{ .name = %s, .exact = %s, .cpu_feature = %s,"):format(text.string(family.cpu),
-        tostring(family.exact), family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
+      ("{ .name = %s, .exact = %s, .sm = %d, .cpu_feature = %s,"):format(
+        text.string(family.cpu or family.name), tostring(family.exact), family.sm or 0,
+        family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
       ("      .weights_bytes = %d, .packed = packed,"):format(model.layout.bytes),
       ("      .n_kv = %d, .kv = %s,"):format(#family.kv_dtypes, kv),
       ("      .n_programs = %d, .programs = %s }"):format(#programs, table_name),

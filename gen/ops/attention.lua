@@ -22,6 +22,7 @@ local op = require "gen.op"
 local size = require "gen.size"
 
 local SLOTS = 17        -- BURIN_N_SLOTS, runtime/cpu/attention.h
+local PARTIALS = 256    -- of a row's keys that a GPU works on at once; a row has at most 16
 local ROWS_AT_ONCE = 32 -- of a tile, beside one head's block in the L1 cache
 
 local function value(x) return size.of(x):value() end
@@ -42,10 +43,15 @@ local function shape_of(node)
 end
 
 return op.define "attention" {
-  inputs = { "q", "kv" }, -- q (tokens, n_heads * d_head), and the cache that keys were put in
+  -- q (tokens, n_heads * d_head), and the cache that keys were put in. spans (tokens): one past the
+  -- last position that a token sees, for those of a picture that see each other; else its own.
+  -- A ring holds what was before the step: the step's own k and v are read where they were made
+  -- (gen/nn.lua adds them).
+  inputs = { "q", "kv", "spans?", "k?", "v?" },
   attrs  = { scale = "number?" }, -- of the scores; 1 / sqrt(d_head) if left out
-  takes = { kv = "kv" },
-  strided = { "q" },
+  takes = { kv = "kv", spans = "i32" },
+  reads = { "positions", "sequence_of", "sequence_begin", "page_table" },
+  strided = { "q", "k", "v" },
   out = { "f32", "bf16", "q8" },
 
   -- Threads write heads: a q8 group must not lie in two of them.
@@ -53,16 +59,23 @@ return op.define "attention" {
     return format ~= "q8" or value(node.inputs.kv.d_key) % 32 == 0
   end,
 
-  shape = function(q, kv)
+  shape = function(q, kv, spans)
     local d_head, n_kv_heads = value(kv.d_key), value(kv.n_heads)
     local width = value(q[#q])
     op.check(value(kv.d_value) == d_head, "keys have %d, values %d dims: they must agree",
       d_head, value(kv.d_value))
-    op.check((kv.window or 0) == 0, "a cache with a window can't be read yet")
     op.check(d_head % 8 == 0, "d_head must be a multiple of 8, got %d", d_head)
     op.check(width % (d_head * n_kv_heads) == 0,
       "q is %s: it must be a multiple of %d KV heads of %d", op.shape_text(q), n_kv_heads, d_head)
+    op.check(not spans or #spans == 1 and spans[1] == q[1],
+      "spans must be (%s), got %s", q[1], spans and op.shape_text(spans))
     return q
+  end,
+
+  -- Pieces of the keys, at most PARTIALS of (row, piece) at once, then their sum.
+  cuda = function(node)
+    local d, heads = value(node.inputs.kv.d_key), value(node.inputs.q.dims[2])
+    return { kernels = 2, scratch = PARTIALS * (heads // d) * (d + 2) * 4 }
   end,
 
   hyperparameters = function(q, kv)
@@ -74,7 +87,7 @@ return op.define "attention" {
   end,
 
   -- Queries and results once; keys and values from those of one token to those of all.
-  bytes = function(q, kv, y)
+  bytes = function(q, kv, _, _, _, y)
     return { min = q.bytes + kv.bytes_per_token + y.bytes, max = q.bytes + kv.bytes + y.bytes }
   end,
 
@@ -87,6 +100,7 @@ return op.define "attention" {
   end,
 
   kernel = function(node, family)
+    if node.inputs.kv.window > 0 or node.inputs.spans then return nil end
     local s = shape_of(node)
     local out = node.out
     local tail = ("%s_%dx%dx%d"):format(node.kv_dtype, s.n_kv_heads * s.group, s.n_kv_heads, s.d)

@@ -9,6 +9,7 @@ return op.define "convert" {
   emit   = { cpu = "cpu/convert.c" },
   out    = { "bf16", "q8", "q8x2" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 

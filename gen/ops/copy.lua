@@ -8,6 +8,7 @@ return op.define "copy" {
   internal = true,
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 

@@ -8,6 +8,7 @@ return op.define "embedding" {
   emit   = { cpu = "cpu/embedding.c" },
   takes = { token_ids = "i32" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(token_ids, weight)
     op.check(#token_ids == 1, "token_ids must be (rows), got %s", op.shape_text(token_ids))

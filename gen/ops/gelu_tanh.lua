@@ -7,6 +7,7 @@ return op.define "gelu_tanh" {
   inputs = { "x" },
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 

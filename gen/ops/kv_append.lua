@@ -13,6 +13,8 @@ return op.define "kv_append" {
   strided = { "k", "v" },
   partition = "rows",
   state = "kv",
+  cuda = { kernels = 1 },
+  reads = { "positions", "sequence_of", "page_table" },
 
   shape = function(kv, k, v)
     local width = value(kv.n_heads) * value(kv.d_key)

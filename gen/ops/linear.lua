@@ -9,6 +9,7 @@ return op.define "linear" {
   inputs = { "x", "weight" }, -- x (rows, k), weight (n, k)
   activation = "x",
   partition = "tiles",
+  cuda = { kernels = 1 },
 
   shape = function(x, weight)
     local k = x[#x]

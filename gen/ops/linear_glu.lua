@@ -23,6 +23,7 @@ return op.define "linear_glu" {
   activation = "x",
   out = { "f32", "bf16", "q8" },
   partition = "tiles",
+  cuda = { kernels = 1 },
 
   shape = function(x, gate, up, attrs)
     local k = x[#x]

@@ -7,6 +7,7 @@ return op.define "mul" {
   emit   = { cpu = "cpu/elementwise.c" },
   may_overwrite = { "x", "other" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x, other)
     op.check(op.same_shape(x, other),

@@ -9,6 +9,7 @@ return op.define "rms_norm" {
   emit   = { cpu = "cpu/rms_norm.c" },
   out    = { "f32", "bf16", "q8", "q8x2" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x, weight, attrs)
     local d = x[#x]

@@ -41,6 +41,7 @@ return op.define "rope" {
   in_place = "x",
   strided = { "x" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x, positions, attrs)
     op.check(#x == 2, "x must be (rows, n_heads * d_head), got %s", op.shape_text(x))

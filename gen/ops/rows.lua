@@ -8,6 +8,7 @@ return op.define "rows" {
   emit   = { cpu = "cpu/rows.c" },
   takes = { index = "i32" },
   partition = "rows",
+  cuda = { kernels = 1 },
   gathers = { "x" },
 
   shape = function(x, index)

@@ -8,6 +8,7 @@ return op.define "scale" {
   emit   = { cpu = "cpu/scale.c" },
   in_place = "x",
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 

@@ -6,6 +6,7 @@ return op.define "silu" {
   inputs = { "x" },
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
+  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 

@@ -1,10 +1,12 @@
 -- gen/passes/lower.lua -- What a family computes in: a linear takes its activations in the
--- format that its weights' format wants (gen/formats: act.default, or act.exact), through a
--- `convert` that all readers of one row share, but int8 in two rows where its result leaves the
--- program (gen/formats/act_q8x2.lua); rope takes angles that are computed once a step.
+-- format that its weights' format wants (gen/formats: act.default, act.exact or act.cuda), through
+-- a `convert` that all readers of one row share, but int8 in two rows where its result leaves the
+-- program (gen/formats/act_q8x2.lua). On a CPU rope takes angles that are computed once a step; a
+-- GPU has sines to spare and keeps rows in bf16, but what an operation says is wide and what leaves
+-- `step`.
 --
 -- Gains: int8 rows are a quarter of the bytes of floats; angles cost their sines once, not
--- once a layer.
+-- once a layer; bf16 rows are half as wide, in memory that a GPU has less of.
 
 local graph = require "gen.graph"
 local node_of = require "gen.node"
@@ -16,7 +18,40 @@ local function new_op(def, inputs, attrs, shape, like)
   return new
 end
 
+-- Rows in bf16, but where sums or what they decide need more.
+local function narrow(program)
+  local wide = {} -- logits, and what they are made from in place
+  for _, output in ipairs(program.name == "step" and program.outputs or {}) do
+    local tensor = output.name == "logits" and output.tensor
+    while tensor do
+      wide[tensor] = true
+      local maker = tensor.op
+      tensor = maker and maker.def and maker.def.in_place
+        and graph.input(maker, maker.def.in_place)
+    end
+  end
+  local function set(tensor)
+    if tensor.dtype == "f32" and not wide[tensor] then tensor.dtype = "bf16" end
+  end
+  for _, list in ipairs(graph.lists(program)) do
+    if list.x then set(list.x) end
+    for _, node in ipairs(list.ops) do
+      if not (node.def and (node.def.wide or node.attrs.wide)) then set(node.result) end
+      if node.def and node.result.dtype == "bf16" then node.out = "bf16" end
+    end
+  end
+end
+
+-- The format in which a family's kernel for `weight` takes its rows.
+local function activation_of(weight, list, family)
+  local act = require("gen.formats." .. node_of.format(weight, list)).act
+  if not family.sm then return act[family.exact and "exact" or "default"] end
+  return act.cuda and act.cuda(family) or "bf16"
+end
+
 return function(program, context)
+  local family = context.family
+  if family.sm then narrow(program) end
   local leaves = {} -- [tensor]: an output of the program
   for _, output in ipairs(program.outputs) do leaves[output.tensor] = true end
   local angles = {} -- rope_angles operations, in order of first use
@@ -46,11 +81,10 @@ return function(program, context)
       local takes = node.def and node.def.activation
       if takes then
         local weight = graph.input(node, "weight")
-        local module = require("gen.formats." .. node_of.format(weight, list))
-        local format = module.act[context.family.exact and "exact" or "default"]
+        local format = activation_of(weight, list, family)
         if format == "q8" and leaves[node.result] then format = "q8x2" end
         local x = graph.input(node, takes)
-        if format ~= "f32" then
+        if format ~= x.dtype then
           converted[x] = converted[x] or {}
           if not converted[x][format] then
             local inputs = { { name = "x", tensor = x } }
@@ -61,7 +95,7 @@ return function(program, context)
           end
           graph.set_input(node, takes, converted[x][format])
         end
-      elseif node.def and node.def.name == "rope" then
+      elseif node.def and node.def.name == "rope" and not family.sm then
         local result = angles_for(node)
         for _, input in ipairs(node.inputs) do
           if input.name == "positions" then input.name, input.tensor = "angles", result end

@@ -1,5 +1,6 @@
 -- gen/passes/order.lua -- Phases: runs of operations in one extent. An operation belongs to the
--- phase of its result's rows; `rows` reads the phase before and closes it.
+-- phase of its result's rows (of its input's, where the result has a fixed size); `rows` reads the
+-- phase before and closes it.
 --
 -- Within a list, operations that need no barrier between them come together: three linears of
 -- one input, then what reads them. Gains: a barrier each; else the description's order stands.
@@ -12,7 +13,12 @@ local names = { tokens = "body", outputs = "head" }
 local function extent_of(node)
   local tensor = node.layers and node.x or node.result
   if node.def and node.def.name == "rows" then tensor = graph.input(node, "x") end
-  return graph.extent(tensor)
+  local extent = graph.extent(tensor)
+  for _, input in ipairs(node.inputs) do
+    extent = extent or not input.tensor.state and graph.extent(input.tensor)
+  end
+  if not extent then graph.refuse(node, "%s: neither it nor its inputs have rows", node.def.name) end
+  return extent
 end
 
 -- What must stay before what: [later] = { earlier = true }, by results, places and states.
@@ -27,7 +33,7 @@ local function constraints(ops)
         list[#list + 1] = { what = graph.root(tensor), write = false }
       end
     end
-    if not node.def.state then
+    if node.def.state ~= "kv" then
       list[#list + 1] = { what = graph.root(node.result), write = true }
     end
     return list

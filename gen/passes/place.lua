@@ -1,24 +1,27 @@
 -- gen/passes/place.lua -- Where each buffer lies in the arena, solved in bytes per unit of its
 -- phase's extent, so that it holds for every n:
 --
---   arena(n) = carried + max over phases of (fixed + slope * n)
+--   arena(n) = sum over what is carried + max over phases, each fixed + slope * n
 --
 -- A slope is rounded up to 64 bytes and a fixed part to 256: every offset stays aligned. Within
--- a phase, live ranges are placed largest first, each in the smallest gap that holds it.
--- What one phase makes and a later one reads is carried, in a region before all phases'.
--- Leaves program.buffers (with offset and bytes), program.scratch, program.costs, and each
--- operation's scratch_bytes.
+-- a region, live ranges are placed largest first, each in the smallest gap that holds it; first
+-- scratch, then buffers of fixed size, then those that grow.
+-- What one phase makes and a later one reads is carried, in regions before all phases', one for
+-- each extent. Leaves program.buffers (with row, offset and bytes), program.scratch,
+-- program.costs (n_carried of them first), and each operation's scratch_bytes.
 
 local graph = require "gen.graph"
+local node = require "gen.node"
 local size = require "gen.size"
 
 local SLOPE_UNIT, FIXED_UNIT = 64, 256
 
 local function round_up(n, unit) return (n + unit - 1) // unit * unit end
 
--- Bytes for each unit of its extent: of one row, or of the several that it has.
+-- Bytes for each unit of its extent: of one row, or of the several that it has; all bytes of
+-- what has no extent.
 local function row_bytes(tensor)
-  local rows = tensor.shape[1]:multiple()
+  local rows = tensor.shape[1]:multiple() or tensor.shape[1]:value()
   local columns = 1
   for i = 2, #tensor.shape do columns = columns * tensor.shape[i]:value() end
   local ok, act = pcall(require, "gen.formats.act_" .. tensor.dtype)
@@ -54,17 +57,21 @@ local function live_ranges(program)
       loops[row.loop].last = row.index
     end
   end
-  local made_in = {}
+  local made_by = {} -- the row that makes a buffer
   for _, row in ipairs(flat) do
-    made_in[graph.root(row.op.result)] = made_in[graph.root(row.op.result)] or row.loop or false
-    if not row.op.def.state then touch(row.op.result, row) end
+    made_by[graph.root(row.op.result)] = made_by[graph.root(row.op.result)] or row
+    if row.op.def.state ~= "kv" then touch(row.op.result, row) end
     for _, input in ipairs(row.op.inputs) do
       touch(input.tensor, row)
-      -- What a loop reads but doesn't make must live until the loop's end.
       local root = graph.root(input.tensor)
-      if row.loop and of_root[root] and made_in[root] ~= row.loop then
-        of_root[root].first = math.min(of_root[root].first, loops[row.loop].first)
-        of_root[root].last = math.max(of_root[root].last, loops[row.loop].last)
+      local buffer, maker = of_root[root], made_by[root]
+      if row.loop and buffer and not (maker and maker.loop == row.loop) then
+        -- What a loop reads but doesn't make must live until the loop's end.
+        buffer.first = math.min(buffer.first, loops[row.loop].first)
+        buffer.last = math.max(buffer.last, loops[row.loop].last)
+      elseif row.loop and buffer and maker.section ~= row.section then
+        -- What one layer leaves to those of another kind, likewise: kinds come in turn.
+        buffer.last = math.max(buffer.last, loops[row.loop].last)
       end
     end
   end
@@ -76,12 +83,12 @@ local function live_ranges(program)
   return buffers, flat
 end
 
--- Offsets for buffers of one region, so that those alive together lie apart; the region's bytes a
--- unit of its extent.
+-- Offsets for buffers of one region, so that those alive together lie apart; the region's bytes, a
+-- unit of its extent or in all.
 local function place_region(buffers)
   local order = { table.unpack(buffers) }
   table.sort(order, function(a, b)
-    if a.slope ~= b.slope then return a.slope > b.slope end
+    if a.height ~= b.height then return a.height > b.height end
     if a.first ~= b.first then return a.first < b.first end
     return a.name < b.name
   end)
@@ -97,20 +104,61 @@ local function place_region(buffers)
     local best, best_gap, top = nil, math.huge, 0
     for _, other in ipairs(busy) do
       local gap = other.at - top
-      if gap >= buffer.slope and gap < best_gap then best, best_gap = top, gap end
-      top = math.max(top, other.at + other.slope)
+      if gap >= buffer.height and gap < best_gap then best, best_gap = top, gap end
+      top = math.max(top, other.at + other.height)
     end
     buffer.at = best or top
     placed[#placed + 1] = buffer
-    height = math.max(height, buffer.at + buffer.slope)
+    height = math.max(height, buffer.at + buffer.height)
   end
   return height
 end
 
+-- The largest scratch of any operation of each phase: a thread's own on a CPU, all of it on a GPU.
+local function place_scratch(program, flat, context)
+  local family = context.family
+  program.scratch = {}
+  for _, row in ipairs(flat) do
+    local op, bytes = row.op, 0
+    for _, kv_dtype in ipairs(family.kv_dtypes) do
+      bytes = math.max(bytes, node.scratch(op, row.section, context, kv_dtype))
+    end
+    op.scratch_bytes = bytes
+    local most = program.scratch[op.phase] or 0
+    program.scratch[op.phase] = math.max(most, round_up(bytes, FIXED_UNIT))
+  end
+end
+
+-- One row of the costs: scratch, then what is fixed, then what grows with the extent.
+local function place_row(program, row, buffers, scratch)
+  local fixed, growing = {}, {}
+  for _, buffer in ipairs(buffers) do
+    buffer.height = round_up(buffer.bytes_per_unit, buffer.extent and SLOPE_UNIT or FIXED_UNIT)
+    table.insert(buffer.extent and growing or fixed, buffer)
+  end
+  row.fixed_bytes, row.slope = place_region(fixed), place_region(growing)
+  local extent = size.extent(row.extent)
+  for _, buffer in ipairs(fixed) do
+    buffer.offset, buffer.bytes = scratch + buffer.at, size.of(buffer.bytes_per_unit)
+  end
+  for _, buffer in ipairs(growing) do
+    buffer.offset = scratch + row.fixed_bytes + extent * buffer.at
+    buffer.bytes = extent * buffer.bytes_per_unit
+  end
+  row.quantum, row.bytes = 1, scratch + row.fixed_bytes + extent * row.slope
+  row.index = #program.costs
+  for _, buffer in ipairs(buffers) do buffer.row, buffer.region = row.index, row end
+  program.costs[#program.costs + 1] = row
+end
+
 return function(program, context)
   local buffers, flat = live_ranges(program)
-  local regions = { [0] = {} }
-  for i in ipairs(program.phases) do regions[i] = {} end
+  place_scratch(program, flat, context)
+
+  -- Each in its phase, or carried: what several phases touch, and what has another extent than
+  -- its phase (the result of `rows`).
+  local carried, in_phase, extents = {}, {}, {}
+  for i in ipairs(program.phases) do in_phase[i] = {} end
   for _, buffer in ipairs(buffers) do
     local phase, n_phases = nil, 0
     for i = 1, #program.phases do
@@ -118,53 +166,29 @@ return function(program, context)
         phase, n_phases = i, n_phases + 1
       end
     end
-    -- A buffer in another extent than its phase's (the result of `rows`) is carried too.
-    local at_home = n_phases == 1 and buffer.extent == program.phases[phase].extent
-    buffer.phase = at_home and phase or 0
-    buffer.slope = round_up(buffer.bytes_per_unit, SLOPE_UNIT)
-    table.insert(regions[buffer.phase], buffer)
+    local at_home = n_phases == 1
+      and (not buffer.extent or buffer.extent == program.phases[phase].extent)
+    if at_home then
+      table.insert(in_phase[phase], buffer)
+    else
+      local extent = buffer.extent or program.phases[1].extent
+      if not carried[extent] then extents[#extents + 1] = extent end
+      carried[extent] = carried[extent] or {}
+      table.insert(carried[extent], buffer)
+    end
   end
+  if #extents == 0 then extents[1] = program.phases[#program.phases].extent end
 
-  -- Scratch: one share a thread, the largest any operation of the phase wants.
-  program.scratch = {}
-  for _, row in ipairs(flat) do
-    local node = row.op
-    local bytes = 0
-    if node.def.scratch then
-      for _, kv_dtype in ipairs(context.family.kv_dtypes) do
-        local face = require("gen.node").face(node, row.section, context, kv_dtype)
-        bytes = math.max(bytes, node.def.scratch(face, context.family) or 0)
-      end
-    end
-    node.scratch_bytes = bytes
-    local most = program.scratch[node.phase] or 0
-    program.scratch[node.phase] = math.max(most, round_up(bytes, FIXED_UNIT))
+  program.costs, program.n_carried = {}, #extents
+  for i, extent in ipairs(extents) do
+    local name = i == 1 and "carried" or "carried_" .. extent
+    local row = { phase = name, extent = extent, carried = true }
+    place_row(program, row, carried[extent] or {}, size.of(0))
   end
-
-  -- Row 0: what is carried. One extent, as any region.
-  program.costs = {}
-  local carried_extent
-  for _, buffer in ipairs(regions[0]) do
-    if carried_extent and carried_extent ~= buffer.extent then
-      graph.refuse(buffer, "what phases carry has two extents: %s and %s", carried_extent,
-        buffer.extent)
-    end
-    carried_extent = buffer.extent
-  end
-  for i = 0, #program.phases do
-    local extent = i == 0 and (carried_extent or program.phases[#program.phases].extent)
-      or program.phases[i].extent
-    local slope = place_region(regions[i])
-    local scratch = size.param "threads" * (program.scratch[i] or 0)
-    program.costs[i] = {
-      phase = i == 0 and "carried" or program.phases[i].name,
-      fixed = scratch, slope = slope, extent = extent, quantum = 1,
-      bytes = scratch + size.extent(extent) * slope,
-    }
-    for _, buffer in ipairs(regions[i]) do
-      buffer.offset = scratch + size.extent(extent) * buffer.at
-      buffer.bytes = size.extent(extent) * buffer.bytes_per_unit
-    end
+  local unit = context.family.sm and size.of(1) or size.param "threads"
+  for i, phase in ipairs(program.phases) do
+    local row = { phase = phase.name, extent = phase.extent, of_phase = i }
+    place_row(program, row, in_phase[i], unit * (program.scratch[i] or 0))
   end
   program.buffers, program.n_ops = buffers, #flat
   return program

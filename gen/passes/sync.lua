@@ -30,7 +30,7 @@ local function accesses(node, scratch_of)
     local writes = input.tensor.state and node.def.state or false
     add_tensor(input.tensor, writes, not gathered[input.name] and rows or nil)
   end
-  if not node.def.state then add_tensor(node.result, true, rows) end
+  if node.def.state ~= "kv" then add_tensor(node.result, true, rows) end
   if node.scratch_bytes > 0 then
     add(scratch_of(node.phase), true, "scratch", not node.def.shares_scratch and "a thread" or nil)
   end
@@ -40,9 +40,9 @@ end
 local function same_memory(a, b)
   if a == b then return true end
   if a == "kv" or b == "kv" then return false end
-  if a.phase ~= b.phase then return a.phase ~= 0 and b.phase ~= 0 end
-  if a.is_scratch or b.is_scratch then return false end
-  return a.at < b.at + b.slope and b.at < a.at + a.slope
+  if a.region ~= b.region then return not (a.region.carried or b.region.carried) end
+  if a.is_scratch or b.is_scratch or a.extent ~= b.extent then return false end
+  return a.at < b.at + b.height and b.at < a.at + a.height
 end
 
 -- Why `later` can't begin before all threads have done `earlier`, or nil.
@@ -98,7 +98,8 @@ return function(program)
   end
   local scratch = {}
   local function scratch_of(phase)
-    scratch[phase] = scratch[phase] or { is_scratch = true, phase = phase }
+    scratch[phase] = scratch[phase]
+      or { is_scratch = true, region = program.costs[program.n_carried + phase] }
     return scratch[phase]
   end
   walk(program.ops, {}, scratch_of, "all threads are done when the first returns")

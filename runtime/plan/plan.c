@@ -24,6 +24,7 @@ enum {
 static const char *const dtype_names[BURIN_N_DTYPES] = {
     [BURIN_F32] = "f32", [BURIN_F16] = "f16", [BURIN_BF16] = "bf16",
     [BURIN_I32] = "i32", [BURIN_U8] = "u8",   [BURIN_Q8] = "q8",
+    [BURIN_FP8] = "fp8", [BURIN_NVFP4] = "nvfp4",
 };
 
 const char *burin_dtype_name(enum burin_dtype dtype)
@@ -111,7 +112,7 @@ static enum burin_status check_tables(
                     err, BURIN_EFORMAT, "program %s has no row in chunk_costs",
                     program->name);
         const struct burin_graph_cost *graph = &program->graph;
-        if (plan->card.sm && (!graph->kernel_nodes || !graph->node_bytes))
+        if (plan->card.sm && !graph->kernel_nodes)
             return burin_fail(
                     err, BURIN_EFORMAT, "program %s has no graph budget", program->name);
     }

@@ -79,9 +79,9 @@ static void write_programs(const struct burin_plan *plan, FILE *out)
             const size_t bytes = burin_linear_at(
                     &cost->bytes, &plan->params, plan->n[cost->bytes.extent]);
             fprintf(out, "%s %s %s",
-                    row == 0   ? ""
-                    : row == 1 ? " + the larger of"
-                               : ",",
+                    row == 0                    ? ""
+                    : row == program->n_carried ? " + the larger of"
+                                                : ",",
                     cost->phase, burin_human_bytes((int64_t)bytes).text);
         }
         fprintf(out, "; %d kernels a run\n", program->graph.kernel_nodes);
@@ -135,7 +135,6 @@ static void json_programs(const struct burin_plan *plan, struct burin_json *json
         const struct burin_graph_cost *graph = &program->graph;
         const size_t inputs = burin_inputs_bytes(program, &plan->params, plan->n);
         const size_t arena = burin_arena_bytes(program, &plan->params, plan->n);
-        const int64_t nodes = (int64_t)graph->kernel_nodes + graph->copy_nodes;
         burin_json_open(json, NULL, '{');
         burin_json_text(json, "program", program->name, SIZE_MAX);
         if (phase_of_unknown_size(plan, program))
@@ -146,7 +145,7 @@ static void json_programs(const struct burin_plan *plan, struct burin_json *json
         burin_json_integer(json, "arena_bytes", (int64_t)arena);
         burin_json_integer(json, "kernel_nodes", graph->kernel_nodes);
         burin_json_integer(json, "copy_nodes", graph->copy_nodes);
-        burin_json_integer(json, "driver_bytes", nodes * (int64_t)graph->node_bytes);
+        burin_json_integer(json, "driver_bytes", 0);
         burin_json_close(json);
     }
     burin_json_close(json);

@@ -46,20 +46,30 @@ static size_t at(
     return burin_linear_at(linear, params, n[linear->extent]);
 }
 
+size_t burin_region_offset(
+        const struct burin_program *program,
+        int row,
+        const struct burin_params *params,
+        const int n[BURIN_N_EXTENTS])
+{
+    size_t begin = 0;
+    for (int i = 0; i < row && i < program->n_carried; i++)
+        begin = add(begin, at(&program->costs[i].bytes, params, n));
+    return begin;
+}
+
 size_t burin_arena_bytes(
         const struct burin_program *program,
         const struct burin_params *params,
         const int n[BURIN_N_EXTENTS])
 {
-    if (!program->n_costs)
-        return 0;
     size_t largest = 0;
-    for (int i = 1; i < program->n_costs; i++) {
+    for (int i = program->n_carried; i < program->n_costs; i++) {
         const size_t phase = at(&program->costs[i].bytes, params, n);
         if (phase > largest)
             largest = phase;
     }
-    return add(at(&program->costs[0].bytes, params, n), largest);
+    return add(burin_region_offset(program, program->n_costs, params, n), largest);
 }
 
 size_t burin_output_offset(
@@ -69,8 +79,7 @@ size_t burin_output_offset(
         const int n[BURIN_N_EXTENTS])
 {
     const struct burin_output *row = &program->outputs[output];
-    const size_t within = at(&row->offset, params, n);
-    return row->phase ? add(at(&program->costs[0].bytes, params, n), within) : within;
+    return add(burin_region_offset(program, row->phase, params, n), at(&row->offset, params, n));
 }
 
 size_t burin_dtype_bytes(enum burin_dtype dtype)
@@ -85,6 +94,8 @@ size_t burin_dtype_bytes(enum burin_dtype dtype)
     case BURIN_U8:
         return 1;
     case BURIN_Q8:
+    case BURIN_FP8:
+    case BURIN_NVFP4:
     case BURIN_N_DTYPES:
         break;
     }

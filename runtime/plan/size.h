@@ -25,9 +25,16 @@ int64_t burin_size_at(const struct burin_size *size, const struct burin_params *
 size_t burin_linear_at(
         const struct burin_linear *linear, const struct burin_params *params, int n);
 
-/* What a program's arena holds at these extents: costs[0] + max over the other phases. */
+/* What a program's arena holds at these extents: all that is carried, and the largest phase. */
 size_t burin_arena_bytes(
         const struct burin_program *program,
+        const struct burin_params *params,
+        const int n[BURIN_N_EXTENTS]);
+
+/* Where in the arena the region of row `row` of the costs begins. */
+size_t burin_region_offset(
+        const struct burin_program *program,
+        int row,
         const struct burin_params *params,
         const int n[BURIN_N_EXTENTS]);
 
@@ -38,7 +45,7 @@ size_t burin_output_offset(
         const struct burin_params *params,
         const int n[BURIN_N_EXTENTS]);
 
-/* Bytes of an element; 0 for BURIN_Q8, whose rows have no elements of one size. */
+/* Bytes of an element; 0 where a row's elements have no size of their own (BURIN_Q8). */
 size_t burin_dtype_bytes(enum burin_dtype dtype);
 
 /* One input's own bytes; where it begins among a program's inputs; what they take together. */

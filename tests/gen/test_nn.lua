@@ -114,7 +114,7 @@ spec("1, 2 and 27 layers have the same arena", function()
     local model = describe.text((describe.model():gsub("n_layers = 2", "n_layers = " .. n)))
     local families = describe.planned(model, { quant = "f32" })
     local parts = {}
-    for j = 0, 2 do parts[#parts + 1] = tostring(families[1].programs[1].costs[j].bytes) end
+    for _, row in ipairs(families[1].programs[1].costs) do parts[#parts + 1] = tostring(row.bytes) end
     texts[i] = table.concat(parts, "; ")
   end
   spec.equal(texts[2], texts[1])
@@ -175,7 +175,7 @@ spec("a tap belongs into a program, once, and is something that it computes", fu
 end)
 
 spec("an operation takes inputs of its own kind", function()
-  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.patches, 4 }, 'u8'))"), 29, "silu: x must be f32, got u8")
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.soft, 4 }, 'u8'))"), 29, "silu: x must be f32, got u8")
   wrong(describe.model(nil, "  local x = nn.embedding(batch.token_ids, w.embed)\n  return nn.rows(x, nn.input('m', { nn.outputs }))"), 30, "rows: index must be i32, got f32")
   wrong(block "  local y = nn.attention(x, x)", 20, "attention: kv must be a cache, got a tensor")
   wrong(block "  local y = nn.attention(x, kv)", 20, "attention: nothing was appended to the cache yet")
@@ -183,7 +183,7 @@ spec("an operation takes inputs of its own kind", function()
 end)
 
 spec("rows are a multiple of an extent", function()
-  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.patches + 1, 4 }))"), 29, "silu: its rows must be an extent or a multiple of one, got patches + 1")
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.soft + 1, 4 }))"), 29, "silu: its rows must be an extent or a multiple of one, got soft + 1")
   wrong(describe.model(nil, "  return nn.silu(nn.input('m', { 3, 4 }))"), 29, "its rows must be an extent or a multiple of one, got 3")
   local model = describe.text [[
 local d = nn.dims { n_vocab = 64 }
@@ -192,14 +192,14 @@ function model.step(w, batch)
   return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
 end
 function model.encode(w)
-  return nn.rms_norm(nn.input("pixels", { nn.patches * 9, 128 }), w.norm, { eps = 1e-6 })
+  return nn.rms_norm(nn.input("pixels", { nn.soft * 9, 128 }), w.norm, { eps = 1e-6 })
 end
 return model
 ]]
   local families = describe.planned(model, { quant = "f32" })
-  spec.equal(families[1].programs[2].costs[1].slope, 9 * 128 * 4)
+  spec.equal(families[1].programs[2].costs[2].slope, 9 * 128 * 4)
   local c = require("gen.emit.c").family(model, families[1], {})
-  spec.contains(c, "9 * b.n_patches")
+  spec.contains(c, "9 * b.n_soft")
 end)
 
 local cached = [[

@@ -18,7 +18,7 @@ local function blocks(text, quant)
   local families = describe.planned(model, { quant = quant })
   local i, list = 0, {}
   for _, family in ipairs(families) do
-    for _, item in ipairs(family.programs[1].ops) do
+    for _, item in ipairs(not family.sm and family.programs[1].ops or {}) do
       for _, section in ipairs(item.sections or {}) do
         list[#list + 1] = { family = family.name, ops = section.ops }
       end

@@ -60,10 +60,9 @@ static size_t at(const struct burin_linear *linear, const struct burin_call *cal
     return burin_linear_at(linear, &call->params, extent_of(call, linear));
 }
 
-/* Phases other than the carried one begin where that one ends. */
 static size_t phase_begin(int phase, const struct burin_call *call)
 {
-    return phase == 0 ? 0 : at(&watched.program->costs[0].bytes, call);
+    return burin_region_offset(watched.program, phase, &call->params, call->n);
 }
 
 static struct span span_of(const struct burin_buffer *buffer, const struct burin_call *call)

@@ -351,11 +351,12 @@ SPEC(a_program_without_costs_stops_the_plan)
 SPEC(a_program_of_rows_that_no_option_counts_is_told_as_not_planned)
 {
     static const struct burin_chunk_cost costs[] = {
-        { "carried", { .extent = BURIN_PATCHES }, 1 },
-        { "patches", { .slope = CONSTANT(512), .extent = BURIN_PATCHES }, 1 },
+        { "carried", { .extent = BURIN_SOFT }, 1 },
+        { "patches", { .slope = CONSTANT(512), .extent = BURIN_SOFT }, 1 },
     };
     const struct burin_program programs[] = { tiny_programs[0],
                                               { .name = "encode_image",
+                                                .n_carried = 1,
                                                 .n_costs = 2,
                                                 .costs = costs,
                                                 .graph = { .kernel_nodes = 3 } } };
@@ -376,9 +377,14 @@ SPEC(a_program_of_rows_that_no_option_counts_is_told_as_not_planned)
             "program encode_image: not in this plan, which has no number of patches"));
 }
 
-SPEC(a_graph_whose_nodes_cost_nothing_stops_the_plan_of_a_gpu)
+SPEC(a_graph_without_nodes_stops_the_plan_of_a_gpu)
 {
+    struct burin_program program = tiny_programs[0];
+    program.graph = (struct burin_graph_cost){ 0 };
+    struct burin_family family = tiny_families[0];
+    family.programs = &program;
     struct burin_plan_request request = request_on(64 * MIB);
+    request.family = &family;
     request.card.sm = 120;
 
     assert_non_null(strstr(refusal_of(&request), "no graph budget"));

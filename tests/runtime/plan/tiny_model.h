@@ -56,6 +56,7 @@ static const struct burin_program tiny_programs[] = {
       .inputs = tiny_inputs,
       .n_outputs = 1,
       .outputs = tiny_outputs,
+      .n_carried = 1,
       .n_costs = 3,
       .costs = tiny_costs,
       .graph = { .kernel_nodes = 17 } },

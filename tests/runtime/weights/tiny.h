@@ -12,6 +12,7 @@ enum { N_VOCAB = 70, D = 64, N_HEADS = 2, N_WEIGHTS = 6 };
 /* Q4_1 rows of 64 elements have 40 bytes, Q8_0 rows 68. */
 #define LAYER(i)                                                                           \
     { "attn_norm",                                                                         \
+      "layers",                                                                            \
       i,                                                                                   \
       { "model.layers." #i ".input_layernorm.weight", "blk." #i ".attn_norm.weight" },     \
       1,                                                                                   \
@@ -19,7 +20,7 @@ enum { N_VOCAB = 70, D = 64, N_HEADS = 2, N_WEIGHTS = 6 };
       BURIN_FORMAT_F32,                                                                    \
       0 },                                                                                 \
     {                                                                                      \
-        "wq", i,                                                                           \
+        "wq", "layers", i,                                                                 \
                 { "model.layers." #i ".self_attn.q_proj.weight",                           \
                   "blk." #i ".attn_q.weight" },                                            \
                 D, D, BURIN_FORMAT_Q4_1, N_HEADS                                           \
@@ -27,6 +28,7 @@ enum { N_VOCAB = 70, D = 64, N_HEADS = 2, N_WEIGHTS = 6 };
 
 static const struct burin_weight tiny_weights[N_WEIGHTS] = {
     { "embed",
+      NULL,
       -1,
       { "model.embed_tokens.weight", "token_embd.weight" },
       N_VOCAB,
@@ -36,6 +38,7 @@ static const struct burin_weight tiny_weights[N_WEIGHTS] = {
     LAYER(0),
     LAYER(1),
     { "norm",
+      NULL,
       -1,
       { "model.norm.weight", "output_norm.weight" },
       1,

@@ -10,7 +10,7 @@ return op.define "causal_conv" {
   -- x (tokens, d), weight (d, taps) or as checkpoints hold it (d, 1, taps), state (taps - 1, d)
   inputs = { "x", "weight", "state" },
   takes = { state = "state" },
-  reads = { "sequence_begin", "state_slot", "state_copy" },
+  reads = { "sequence_begin", "state_of" },
   cuda = { kernels = 1 },
   state = "state",
   in_place = "x",

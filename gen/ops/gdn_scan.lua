@@ -28,7 +28,7 @@ return op.define "gdn_scan" {
   -- a, b (tokens, n_heads); a_log, dt_bias (n_heads); memory (n_heads, d_key, d_value)
   inputs = { "qkv", "a", "b", "a_log", "dt_bias", "memory" },
   takes = { memory = "state" },
-  reads = { "positions", "sequence_begin", "state_slot", "state_copy", "is_prompt" },
+  reads = { "positions", "sequence_begin", "state_of", "is_prompt" },
   cuda = { kernels = 1 },
   state = "state",
   strided = { "qkv", "a", "b" },

@@ -38,8 +38,8 @@ local gdn, experts_beside, gemma4 = "%.linear_attn%.", "layers%.%d+%.experts%.",
 -- google/gemma-4-E4B-it-qat-q4_0-gguf: 5.15 GB.
 local function llama_cpp(format)
   return { {
-    { { "router%.", "%.mlp%.gate%.", "conv1d%." }, "f32" },
     { { "vision", "visual", "audio", "per_layer_model_projection" }, "bf16" },
+    { { "router%.", "%.mlp%.gate%.", "conv1d%." }, "f32" },
     { "embed_tokens_per_layer", "q8_0" },
     all(format),
     output = "q8_0", tables = true, wider = "f16",
@@ -54,7 +54,8 @@ recipes.rules = {
   q8_0 = llama_cpp "q8_0", q4_1 = llama_cpp "q4_1", q4_0 = llama_cpp "q4_0",
 
   fp8 = {
-    -- Qwen/Qwen3.6-27B-FP8: 1,606 tensors, so 400 scales in the layers and 7 in MTP's one.
+    -- Qwen/Qwen3.6-27B-FP8: 1,606 tensors, so 400 scales in the layers and 7 in MTP's one;
+    -- Qwen/Qwen3.6-35B-A3B-FP8: 37.5 GB.
     { has = gdn, { "^mtp%.layers%..*_proj", "fp8_block" }, kept, all "fp8_block" },
     -- RedHatAI/gemma-4-26B-A4B-it-FP8-dynamic, and its releases of Llama.
     { kept, all "fp8" },
@@ -74,10 +75,11 @@ recipes.rules = {
   },
 
   nvfp4_unsloth = {
-    -- unsloth/Qwen3.8-27B-NVFP4: the MLPs of the last eighth of the layers are fp8.
-    { has = gdn, { "^lm_head%.", "fp8" }, kept, { "%.mlp%.", "nvfp4", last_eighth = "fp8" },
+    -- unsloth/Qwen3.8-27B-NVFP4, 23.44 GB, and Qwen3.6-35B-A3B-NVFP4, 26.53 GB: the MLPs of the
+    -- last eight layers are fp8.
+    { has = gdn, { "^lm_head%.", "fp8" }, kept, { "%.mlp%.", "nvfp4", last_eight = "fp8" },
       { "_attn%.", "fp8" } },
-    -- unsloth/gemma-4-26B-A4B-it-NVFP4: 180 modules nvfp4, 115 fp8.
+    -- unsloth/gemma-4-26B-A4B-it-NVFP4, 16.9 GB: 180 modules nvfp4, 115 fp8.
     { has = gemma4, kept, { { "%.mlp%.", "%.experts%." }, "nvfp4" }, { "self_attn%.", "fp8" } },
   },
 
@@ -176,8 +178,8 @@ local function choose(model, release, reader, weight, layer, group)
   if reader.output and release.output then format = release.output end
   for _, rule in ipairs(format and {} or release) do
     if matches(name, rule[1]) then
-      local last = rule.last_eighth and layer and layer >= #group.layers - #group.layers // 8
-      format = last and rule.last_eighth or rule[2]
+      local last = rule.last_eight and layer and layer >= #group.layers - 8
+      format = last and rule.last_eight or rule[2]
       break
     end
   end

@@ -1,11 +1,14 @@
--- gen/ops/rms_norm.lua -- y = x / rms(x) * weight, row by row.
+-- gen/ops/rms_norm.lua -- y = x / rms(x) * weight, row by row; without a weight, y = x / rms(x).
 -- Zhang and Sennrich 2019, arXiv:1910.07467
 
 local op = require "gen.op"
 
 return op.define "rms_norm" {
-  inputs = { "x", "weight" },  -- x (rows, d), weight (d)
-  attrs  = { eps = "number" }, -- added to the mean square, under the root
+  inputs = { "x", "weight?" }, -- x (rows, d), weight (d)
+  attrs  = {
+    eps = "number",     -- added to the mean square, under the root
+    offset = "number?", -- y = x / rms(x) * (offset + weight): files that hold 1 less
+  },
   emit   = { cpu = "cpu/rms_norm.c" },
   out    = { "f32", "bf16", "q8", "q8x2" },
   partition = "rows",
@@ -13,17 +16,19 @@ return op.define "rms_norm" {
 
   shape = function(x, weight, attrs)
     local d = x[#x]
-    op.check(#weight == 1 and weight[1] == d,
-             "weight must be (%s), got %s", d, op.shape_text(weight))
+    op.check(not weight or #weight == 1 and weight[1] == d,
+             "weight must be (%s), got %s", d, weight and op.shape_text(weight))
+    op.check(weight or not attrs.offset, "offset belongs to a weight: there is none")
     op.check(attrs.eps >= 0, "eps must not be negative, got %s", tostring(attrs.eps))
     return x
   end,
 
   hyperparameters = function(_, _, attrs) return { eps = attrs.eps } end,
 
-  bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
+  bytes = function(x, weight, y) return x.bytes + (weight and weight.bytes or 0) + y.bytes end,
 
   kernel = function(node, family)
+    if not node.inputs.weight or node.attrs.offset then return nil end
     local d = node.dim_name(node.inputs.x.dims[2])
     return {
       template = "cpu/rms_norm.c",
@@ -38,6 +43,8 @@ return op.define "rms_norm" {
     local sum_sq = 0
     for i = 1, #x do sum_sq = sum_sq + x[i] * x[i] end
     local scale = 1 / math.sqrt(sum_sq / #x + attrs.eps)
-    for i = 1, #x do y[i] = x[i] * scale * weight[i] end
+    for i = 1, #x do
+      y[i] = x[i] * scale * (weight and (attrs.offset or 0) + weight[i] or 1)
+    end
   end,
 }

@@ -4,6 +4,9 @@
 -- With scaling = "llama3" low frequencies are slowed down by `factor`, those between
 -- low_factor and high_factor turns in `original` positions by a mixture of both.
 -- Llama Team 2024, arXiv:2407.21783; transformers' modeling_rope_utils.py
+--
+-- With scaling = "proportional" the pairs of the highest frequencies turn, `partial` of all; the
+-- others stand still (Gemma 4's global layers).
 
 local op = require "gen.op"
 local size = require "gen.size"
@@ -22,19 +25,26 @@ local function frequencies(attrs, d)
       freq[i] = (1 - smooth) * f / attrs.factor + smooth * f
     end
   end
+  local turning = attrs.scaling == "proportional" and attrs.partial * d // 2 or d // 2
   for i, f in ipairs(freq) do
-    freq[i] = f32(f)
+    freq[i] = i <= turning and f32(f) or 0.0
     op.check(freq[i] == freq[i] and math.abs(freq[i]) < math.huge,
       "with these attributes a frequency isn't finite")
   end
   return freq
 end
 
+-- What each scaling needs.
+local scalings = {
+  llama3 = { "factor", "low_factor", "high_factor", "original" },
+  proportional = { "partial" },
+}
+
 return op.define "rope" {
   inputs = { "x", "positions" }, -- x (rows, n_heads * d_head); lowered: positions become angles
   attrs  = {
     theta = "number", d_head = "number?", scaling = "string?", factor = "number?",
-    low_factor = "number?", high_factor = "number?", original = "number?",
+    low_factor = "number?", high_factor = "number?", original = "number?", partial = "number?",
   },
   emit   = { cpu = "cpu/rope.c" },
   takes = { positions = "i32" },
@@ -50,12 +60,13 @@ return op.define "rope" {
     local n_heads, d_head = op.heads(x[2], attrs.d_head)
     op.check(d_head % 2 == 0, "d_head must be even, got %d", d_head)
     op.check(attrs.theta > 0, "theta must be positive")
-    op.check(not attrs.scaling or attrs.scaling == "llama3", "unknown scaling '%s'", attrs.scaling)
-    if attrs.scaling then
-      for _, name in ipairs { "factor", "low_factor", "high_factor", "original" } do
-        op.check(attrs[name], "scaling = \"llama3\" needs %s", name)
-      end
+    local needs = scalings[attrs.scaling or false] or {}
+    op.check(not attrs.scaling or scalings[attrs.scaling], "unknown scaling '%s'", attrs.scaling)
+    for _, name in ipairs(needs) do
+      op.check(attrs[name], "scaling = \"%s\" needs %s", attrs.scaling, name)
     end
+    op.check(not attrs.partial or attrs.partial > 0 and attrs.partial <= 1,
+      "partial must be above 0 and at most 1, got %s", tostring(attrs.partial))
     attrs.n_heads, attrs.d_head = n_heads, d_head
     attrs.inv_freq = frequencies(attrs, d_head)
     return x
@@ -66,6 +77,7 @@ return op.define "rope" {
       rope_theta = attrs.theta, d_rope = attrs.d_head, rope_scaling = attrs.scaling or "none",
       rope_factor = attrs.factor, rope_low_factor = attrs.low_factor,
       rope_high_factor = attrs.high_factor, rope_original = attrs.original,
+      rope_partial = attrs.partial,
     }
   end,
 

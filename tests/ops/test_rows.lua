@@ -122,7 +122,10 @@ for _, family in ipairs(harness.here()) do
         local x, weight = matrix(N_ROWS, d), matrix(1, d)[1]
         local found = run_op(family, {
           op = "rms_norm", d = d, data = { x = flat(x), weight = weight },
-          node = { inputs = { x = { dims = { "tokens", d } } }, attrs = { eps = 1e-5 }, out = out },
+          node = {
+            inputs = { x = { dims = { "tokens", d } }, weight = { dims = { d } } },
+            attrs = { eps = 1e-5 }, out = out,
+          },
         })
         local expected = {}
         for i = 1, N_ROWS do

@@ -1,0 +1,23 @@
+-- gen/ops/add_vector.lua -- y = x + weight, the same vector in every row: a bias.
+
+local op = require "gen.op"
+
+return op.define "add_vector" {
+  inputs = { "x", "weight" }, -- x (rows, d), weight (d)
+  cuda   = { kernels = 1 },
+  in_place = "x",
+  partition = "rows",
+
+  shape = function(x, weight)
+    local d = x[#x]
+    op.check(#weight == 1 and weight[1] == d, "weight must be (%s), got %s", d,
+      op.shape_text(weight))
+    return x
+  end,
+
+  bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
+
+  reference = function(y, x, weight)
+    for i = 1, #x do y[i] = x[i] + weight[i] end
+  end,
+}

@@ -1,0 +1,35 @@
+-- gen/ops/clipped_linear.lua -- y = clamp(clamp(x, in_min, in_max) w', out_min, out_max): what a
+-- network that was trained with 8-bit activations lets through. The bounds are the checkpoint's.
+
+local op = require "gen.op"
+
+local bounds = { "in_min", "in_max", "out_min", "out_max" }
+
+return op.define "clipped_linear" {
+  -- x (rows, k), weight (n, k), and four numbers (shape ()).
+  inputs = { "x", "weight", "in_min", "in_max", "out_min", "out_max" },
+  cuda   = { kernels = 1 }, -- x is clamped on its way into the product, y on its way out
+  activation = "x",
+
+  shape = function(x, weight, ...)
+    local k = x[#x]
+    op.check(#weight == 2 and weight[2] == k, "weight must be (outputs, %s), got %s", k,
+      op.shape_text(weight))
+    for i, name in ipairs(bounds) do
+      local bound = select(i, ...)
+      op.check(#bound == 0, "%s must be a number, got %s", name, op.shape_text(bound))
+    end
+    return { x[1], weight[1] }
+  end,
+
+  bytes = function(x, weight, _, _, _, _, y) return x.bytes + weight.bytes + y.bytes end,
+
+  -- One row.
+  reference = function(y, x, weight, in_min, in_max, out_min, out_max)
+    for out = 1, #weight do
+      local sum = 0
+      for i = 1, #x do sum = sum + math.max(in_min, math.min(in_max, x[i])) * weight[out][i] end
+      y[out] = math.max(out_min, math.min(out_max, sum))
+    end
+  end,
+}

@@ -1,0 +1,36 @@
+-- gen/ops/experts_down.lua -- y = h w' for each choice, by the chosen expert's matrix: one
+-- grouped product.   Gale et al. 2022, arXiv:2211.15841
+
+local op = require "gen.op"
+
+return op.define "experts_down" {
+  -- h (choices, k), weight (n_experts, n, k); rows (choices), begin (n_experts + 1).
+  inputs = { "h", "weight", "rows", "begin" },
+  cuda   = { kernels = 1 }, -- tiles of an expert's rows, as many as any begin could ask for
+  activation = "h",
+  takes = { rows = "i32", begin = "i32" },
+  gathers = { "h" },
+
+  shape = function(h, weight, rows, begin)
+    op.check(#weight == 3 and weight[3] == h[#h], "weight must be (n_experts, n, %s), got %s",
+      h[#h], op.shape_text(weight))
+    op.check(op.same_shape(rows, { h[1] }), "rows must be (%s), got %s", h[1], op.shape_text(rows))
+    op.check(op.same_shape(begin, { weight[1] + 1 }), "begin must be (%s + 1), got %s", weight[1],
+      op.shape_text(begin))
+    return { h[1], weight[2] }
+  end,
+
+  bytes = function(h, weight, rows, begin, y)
+    local rest = h.bytes + rows.bytes + begin.bytes + y.bytes
+    return { min = rest, max = rest + weight.bytes }
+  end,
+
+  -- One choice: its h and its expert's matrix.
+  reference = function(y, h, weight)
+    for out = 1, #weight do
+      local sum = 0
+      for i = 1, #h do sum = sum + h[i] * weight[out][i] end
+      y[out] = sum
+    end
+  end,
+}

@@ -1,0 +1,56 @@
+-- gen/ops/experts_glu.lua -- h = f(x gate') * (x up') for each choice, by the chosen expert's
+-- matrices: one grouped product.   Shazeer 2020, arXiv:2002.05202; Gale et al. 2022,
+-- arXiv:2211.15841 (groups of any length, nothing dropped)
+
+local op = require "gen.op"
+local size = require "gen.size"
+
+local functions = {
+  silu = function(x) return x / (1 + math.exp(-x)) end,
+  gelu_tanh = function(x)
+    local u = math.sqrt(2 / math.pi) * (x + 0.044715 * x ^ 3)
+    return x / (1 + math.exp(-2 * u))
+  end,
+}
+
+return op.define "experts_glu" {
+  -- x (tokens, k), weight (n_experts, 2 n, k): of each expert n rows of the gate, then n of up;
+  -- rows (choices) and begin (n_experts + 1): gen/ops/expert_rows.lua.
+  inputs = { "x", "weight", "rows", "begin" },
+  attrs  = { activation = "string" }, -- "silu" or "gelu_tanh"
+  cuda   = { kernels = 1 }, -- tiles of an expert's rows, as many as any begin could ask for
+  activation = "x",
+  takes = { rows = "i32", begin = "i32" },
+  gathers = { "x" },
+
+  shape = function(x, weight, rows, begin, attrs)
+    local k = x[#x]
+    op.check(#weight == 3 and weight[3] == k and weight[2]:value() % 2 == 0,
+      "weight must be (n_experts, 2 n, %s), got %s", k, op.shape_text(weight))
+    op.check(#rows == 1, "rows must be (choices), got %s", op.shape_text(rows))
+    op.check(op.same_shape(begin, { weight[1] + 1 }), "begin must be (%s + 1), got %s", weight[1],
+      op.shape_text(begin))
+    op.check(functions[attrs.activation], "activation must be silu or gelu_tanh, got %s",
+      attrs.activation)
+    return { rows[1], size.of(weight[2]:value() // 2) }
+  end,
+
+  -- Of the experts, those of one token up to all.
+  bytes = function(x, weight, rows, begin, y)
+    local rest = x.bytes + rows.bytes + begin.bytes + y.bytes
+    return { min = rest, max = rest + weight.bytes }
+  end,
+
+  -- One choice: its token's x and its expert's matrix.
+  reference = function(y, x, weight, attrs)
+    local n = #weight // 2
+    for out = 1, n do
+      local gate, up = 0, 0
+      for i = 1, #x do
+        gate = gate + x[i] * weight[out][i]
+        up = up + x[i] * weight[n + out][i]
+      end
+      y[out] = functions[attrs.activation](gate) * up
+    end
+  end,
+}

@@ -1,0 +1,29 @@
+-- gen/ops/experts_sum.lua -- A token's experts together: the sum of its choices' rows, each times
+-- its weight, in the order of the slots.
+
+local op = require "gen.op"
+
+return op.define "experts_sum" {
+  inputs = { "x", "weights" }, -- x (tokens * k, d), weights (tokens, k)
+  cuda   = { kernels = 1 },
+  partition = "rows",
+
+  shape = function(x, weights)
+    op.check(#x == 2 and #weights == 2, "x must be (tokens * k, d), weights (tokens, k), got %s, %s",
+      op.shape_text(x), op.shape_text(weights))
+    op.check(x[1] == weights[1] * weights[2], "x must have %s rows, got %s",
+      weights[1] * weights[2], x[1])
+    return { weights[1], x[2] }
+  end,
+
+  bytes = function(x, weights, y) return x.bytes + weights.bytes + y.bytes end,
+
+  -- One token: the rows of its slots.
+  reference = function(y, rows, weights)
+    for i = 1, #rows[1] do
+      local sum = 0
+      for slot = 1, #weights do sum = sum + rows[slot][i] * weights[slot] end
+      y[i] = sum
+    end
+  end,
+}

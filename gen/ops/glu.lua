@@ -1,0 +1,23 @@
+-- gen/ops/glu.lua -- y = a * sigmoid(b), a and b the two halves of a row.
+-- Dauphin et al. 2016, arXiv:1612.08083
+
+local op = require "gen.op"
+local size = require "gen.size"
+
+return op.define "glu" {
+  inputs = { "x" }, -- (rows, 2 d)
+  cuda   = { kernels = 1 },
+  partition = "rows",
+
+  shape = function(x)
+    op.check(#x == 2 and x[2]:value() % 2 == 0, "x must be (rows, 2 d), got %s", op.shape_text(x))
+    return { x[1], size.of(x[2]:value() // 2) }
+  end,
+
+  bytes = function(x, y) return x.bytes + y.bytes end,
+
+  reference = function(y, x)
+    local half = #x // 2
+    for i = 1, half do y[i] = x[i] / (1 + math.exp(-x[half + i])) end
+  end,
+}

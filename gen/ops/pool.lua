@@ -1,0 +1,32 @@
+-- gen/ops/pool.lua -- y = scale * the mean of `size` adjacent rows. What belongs together lies
+-- together: preprocessing orders an image's patches by the square they are pooled in.
+
+local op = require "gen.op"
+local size = require "gen.size"
+
+return op.define "pool" {
+  inputs = { "x" }, -- (size * rows, d)
+  attrs  = { size = "number", scale = "number?" },
+  cuda   = { kernels = 1 },
+  wide = true, -- Gemma's scale and what is subtracted next want more than 8 bits
+  gathers = { "x" },
+  partition = "rows",
+
+  shape = function(x, attrs)
+    local rows = #x == 2 and x[1]:multiple()
+    op.check(rows and rows % attrs.size == 0, "x must be (%d * rows, d), got %s", attrs.size,
+      op.shape_text(x))
+    return { size.extent(x[1].extent) * (rows // attrs.size), x[2] }
+  end,
+
+  bytes = function(x, y) return x.bytes + y.bytes end,
+
+  -- One row of y from its rows of x.
+  reference = function(y, rows, attrs)
+    for i = 1, #rows[1] do
+      local sum = 0
+      for j = 1, #rows do sum = sum + rows[j][i] end
+      y[i] = sum / #rows * (attrs.scale or 1)
+    end
+  end,
+}

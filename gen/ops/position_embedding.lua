@@ -1,0 +1,30 @@
+-- gen/ops/position_embedding.lua -- x += the table's vector of its column x + that of its row y:
+-- a learnt position in two axes. Two rows are gathered, none is multiplied.
+
+local op = require "gen.op"
+
+return op.define "position_embedding" {
+  -- x (rows, d); weight (2, n, d) or (n, 2, d): of each axis n vectors; positions (rows, 2).
+  inputs = { "x", "weight", "positions" },
+  cuda   = { kernels = 1 },
+  takes = { positions = "i32" },
+  in_place = "x",
+  partition = "rows",
+
+  shape = function(x, weight, positions)
+    local d = x[#x]
+    op.check(#weight == 3 and (op.same_shape(weight, { 2, weight[2], d })
+      or op.same_shape(weight, { weight[1], 2, d })), "weight must be (2, n, %s) or (n, 2, %s), got %s", d, d,
+      op.shape_text(weight))
+    op.check(op.same_shape(positions, { x[1], 2 }), "positions must be (%s, 2), got %s", x[1],
+      op.shape_text(positions))
+    return x
+  end,
+
+  bytes = function(x, _, positions, y) return 2 * x.bytes + positions.bytes + y.bytes end,
+
+  -- One row; of_x and of_y are the vectors of each axis, positions from 0.
+  reference = function(y, x, of_x, of_y, position)
+    for i = 1, #x do y[i] = x[i] + of_x[position[1] + 1][i] + of_y[position[2] + 1][i] end
+  end,
+}

@@ -1,0 +1,52 @@
+-- gen/ops/rope_2d.lua -- Rotary position embedding of what lies in a plane, in place: one half of
+-- a head's pairs is turned by the column x, the other by the row y, each by
+-- position * theta^(-4i/d).   Su et al. 2021, arXiv:2104.09864; Heo et al. 2024, arXiv:2403.13298
+--
+--   layout "split"   the head's first half is a head of its own for x, the second for y: pairs
+--                    (i, i + d/4) within each (Gemma 4; transformers' modeling_gemma4.py)
+--          "joined"  pairs (i, i + d/2) of the whole head, of which the first d/4 turn by y, the
+--                    others by x (Qwen; transformers' modeling_qwen3_vl.py)
+
+local op = require "gen.op"
+
+return op.define "rope_2d" {
+  inputs = { "x", "positions" }, -- x (rows, n_heads * d_head), positions (rows, 2): x, then y
+  attrs  = { theta = "number", d_head = "number?", layout = "string?" }, -- "split" if left out
+  cuda   = { kernels = 1 },
+  takes = { positions = "i32" },
+  in_place = "x",
+  strided = { "x" },
+  partition = "rows",
+
+  shape = function(x, positions, attrs)
+    op.check(#x == 2, "x must be (rows, n_heads * d_head), got %s", op.shape_text(x))
+    op.check(op.same_shape(positions, { x[1], 2 }), "positions must be (%s, 2), got %s", x[1],
+      op.shape_text(positions))
+    local n_heads, d_head = op.heads(x[2], attrs.d_head)
+    op.check(d_head % 4 == 0, "d_head must be a multiple of 4, got %d", d_head)
+    op.check(attrs.theta > 0, "theta must be positive")
+    attrs.layout = attrs.layout or "split"
+    op.check(attrs.layout == "split" or attrs.layout == "joined", "unknown layout '%s'",
+      attrs.layout)
+    attrs.n_heads, attrs.d_head = n_heads, d_head
+    return x
+  end,
+
+  bytes = function(x, positions, y) return x.bytes + positions.bytes + y.bytes end,
+
+  -- One head of one row.
+  reference = function(y, x, position, attrs)
+    local quarter = #x // 4
+    local split = attrs.layout == "split"
+    for axis = 0, 1 do
+      for i = 0, quarter - 1 do
+        local first = split and 2 * axis * quarter + i or (1 - axis) * quarter + i
+        local second = first + (split and quarter or 2 * quarter)
+        local angle = position[axis + 1] * attrs.theta ^ (-i / quarter)
+        local cos, sin = math.cos(angle), math.sin(angle)
+        local a, b = x[first + 1], x[second + 1]
+        y[first + 1], y[second + 1] = a * cos - b * sin, b * cos + a * sin
+      end
+    end
+  end,
+}

@@ -1,0 +1,21 @@
+-- gen/ops/scale_by.lua -- y = x * weight, a number that the checkpoint holds.
+
+local op = require "gen.op"
+
+return op.define "scale_by" {
+  inputs = { "x", "weight" }, -- x (rows, d), weight (1)
+  cuda   = { kernels = 1 },
+  in_place = "x",
+  partition = "rows",
+
+  shape = function(x, weight)
+    op.check(op.same_shape(weight, { 1 }), "weight must be (1), got %s", op.shape_text(weight))
+    return x
+  end,
+
+  bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
+
+  reference = function(y, x, weight)
+    for i = 1, #x do y[i] = x[i] * weight[1] end
+  end,
+}

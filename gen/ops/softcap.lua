@@ -1,0 +1,25 @@
+-- gen/ops/softcap.lua -- y = cap * tanh(x / cap).   Bello et al. 2016, arXiv:1611.09940, §5.1
+
+local op = require "gen.op"
+
+return op.define "softcap" {
+  inputs = { "x" },
+  attrs  = { cap = "number" },
+  cuda   = { kernels = 1 },
+  in_place = "x",
+  partition = "rows",
+
+  shape = function(x, attrs)
+    op.check(attrs.cap > 0, "cap must be positive")
+    return x
+  end,
+
+  bytes = function(x, y) return x.bytes + y.bytes end,
+
+  reference = function(y, x, attrs)
+    for i = 1, #x do
+      local e = math.exp(-2 * math.abs(x[i]) / attrs.cap)
+      y[i] = attrs.cap * (1 - e) / (1 + e) * (x[i] < 0 and -1 or 1)
+    end
+  end,
+}

@@ -6,14 +6,18 @@
 --     model_type = "llama"                   what config.json calls it; a list of several
 --     config = { window = "sliding_window" } where config.json has what rows have; gen/config.lua
 --   nn.dims { d_model = 40, ... }            named sizes; d.d_q = d.n_heads * d.d_head is one more
---   nn.weight(name, shape)                   a parameter: the checkpoint's name, shape (out, in)
+--   nn.weight(name, shape)                   a parameter: the checkpoint's name, shape (out, in);
+--                                            { } is a scalar, (n, out, in) a stack of matrices
+--   nn.unused(name, shape)                   what a checkpoint holds and no program reads
 --   nn.block { role = nn.weight(...) }       then: function block.forward(w, x, batch, kv) ... end
 --   nn.layers(prefix, { { count, block } })  a group; group:range(i, j) is layers i ... j, from 0
 --   nn.model { role = weight or group }      then: function model.step(w, batch) ... end
 --   nn.each(function(layer) ... end)         a value of each layer's own; also nn.each { 1, 2 }
 --   nn.kv { window = 512 }                   a cache that is not as plain as append() infers
 --   nn.kv_of(layer)                          another layer's cache, to read
---   nn.state { shape, dtype, per = "sequence" }   what a sequence carries beside its keys
+--   nn.state { shape, dtype, per = "sequence" }   what a sequence carries beside its keys;
+--                                            per_draft = true: one more for each drafted token
+--   nn.encoder({ smallest, largest }, f)     a program over items of so many soft tokens
 --   nn.input(name, shape, dtype)             an input that is none of the standard ones
 --   nn.tap(name, x)                          x becomes an output of the program
 --   nn.include "part"                        another description's parts, from the same folder
@@ -49,6 +53,7 @@ local MAX_F32 = 3.4e38  -- attributes are emitted as floats
 local Block, Group, Model = { __name = "block" }, { __name = "layers" }, { __name = "model" }
 local Dims, Each, State = { __name = "dims" }, { __name = "each" }, { __name = "state" }
 local Batch, Weights = { __name = "batch" }, { __name = "weights" }
+local Encoder = { __name = "encoder" }
 
 local function is(x, kind) return type(x) == "table" and getmetatable(x) == kind end
 
@@ -93,9 +98,10 @@ function nn.new(source)
     return x == nil and "nothing" or type(x) == "table" and "a table" or type(x)
   end
 
-  local function to_shape(name, list)
+  -- `scalar`: a shape may have no dims.
+  local function to_shape(name, list, scalar)
     local given = is_plain(list) and face.copy(list) or {}
-    if #given == 0 then
+    if #given == 0 and not (scalar and is_plain(list)) then
       fail("%s: a shape is a list of sizes, got %s", name,
         is_plain(list) and "none" or describe_type(list))
     end
@@ -228,8 +234,8 @@ function nn.new(source)
     if type(name) ~= "string" or name == "" or #name > 200 or name:find "[^\32-\126]" then
       fail("weight: its name in the checkpoint must be printable ASCII, got %s", quoted(name))
     end
-    shape = to_shape("weight", shape)
-    if #shape > 2 then fail("weight: %s has %d dims, at most 2 are known", name, #shape) end
+    shape = to_shape("weight", shape, true)
+    if #shape > 4 then fail("weight: %s has %d dims, at most 4 are known", name, #shape) end
     for _, x in ipairs(shape) do
       if not x:is_constant() then fail("weight: %s can't depend on %s", name, x) end
     end
@@ -242,6 +248,12 @@ function nn.new(source)
     return graph.tensor {
       weight = true, hf = name, shape = shape, dtype = "f32", file = where.file, line = where.line,
     }
+  end
+
+  function words.unused(name, shape)
+    local weight = words.weight(name, shape)
+    weight.unused = true
+    return weight
   end
 
   -- Weights of a table in the order of their serial numbers; other members by name.
@@ -380,10 +392,36 @@ function nn.new(source)
       if not names.is_program(name) then
         fail("model: %s can't be a program's name: %s", quoted(name), names.PROGRAM_RULE)
       end
-      if type(run) ~= "function" then fail("model.%s must be a function", name) end
+      if type(run) ~= "function" and not is(run, Encoder) then
+        fail("model.%s must be a function, or nn.encoder", name)
+      end
+      if (name == "step" or name == "draft") and is(run, Encoder) then
+        fail("model.%s counts sequences, nn.encoder is for others", name)
+      end
       described.programs[name] = run
     end,
   })
+
+  -- Soft tokens of the smallest and largest item, of which graphs follow.
+  function words.encoder(settings, run)
+    settings = is_plain(settings) and face.copy(settings) or {}
+    for _, name in ipairs { "smallest", "largest" } do
+      local x = settings[name]
+      if math.type(x) ~= "integer" or x < 1 or x > 2 ^ 20 then
+        fail("encoder: give { smallest = ..., largest = ... }: soft tokens of one item")
+      end
+    end
+    if settings.smallest > settings.largest then
+      fail("encoder: smallest = %d is above largest = %d", settings.smallest, settings.largest)
+    end
+    if type(run) ~= "function" then fail "encoder: give a function(w, batch) too" end
+    local encoder = setmetatable({
+      smallest = settings.smallest, largest = settings.largest, run = run,
+    }, Encoder)
+    foreign[#foreign + 1] = encoder
+    return encoder
+  end
+  face.kind(Encoder, "encoder", {})
 
   -- ---- Values that differ from layer to layer, and states
 
@@ -446,8 +484,15 @@ function nn.new(source)
       first = first or block.kv
       if block.kv ~= first then fail("kv_of: the layers' caches must be of one kind") end
     end
+    local step = first.step -- of a ring: the last of its layers leaves its keys and values behind
+    for reader, layer in pairs(first.window > 0 and owner_of or {}) do
+      if layer ~= step.section.layers[#step.section.layers] then
+        fail("kv_of: layer %d reads layer %d's ring, which layer %d's keys have replaced", reader,
+          layer, step.section.layers[#step.section.layers])
+      end
+    end
     return new_state {
-      state = "kv", settings = {}, owner = true, owner_of = owner_of, section = tracing,
+      state = "kv", settings = {}, owner = true, owner_of = owner_of, section = tracing, step = step,
       n_heads = first.n_heads, d_key = first.d_key, d_value = first.d_value, window = first.window,
     }
   end
@@ -461,6 +506,7 @@ function nn.new(source)
     if not graph.dtype_bytes[dtype] then fail("state: unknown dtype %s", quoted(dtype)) end
     return new_state {
       state = "state", per = "sequence", settings = {}, dtype = dtype,
+      per_draft = settings.per_draft == true,
       shape = to_shape("state", settings[1] or settings.shape),
     }
   end
@@ -482,7 +528,20 @@ function nn.new(source)
 
   -- ---- Operations
 
-  -- The attributes as an operation keeps them: numbers, booleans and words.
+  -- A list of numbers, as an operation keeps it.
+  local function numbers(def, name, list)
+    local out = {}
+    for i, x in ipairs(face.copy(list)) do
+      if size.is(x) then x = at_line(def.name, function() return x:value() end) end
+      if type(x) ~= "number" or not (x >= -MAX_F32 and x <= MAX_F32) then
+        fail("%s: %s must be finite numbers", def.name, name)
+      end
+      out[i] = x
+    end
+    return out
+  end
+
+  -- The attributes as an operation keeps them: numbers, lists of them, booleans and words.
   local function check_attrs(def, attrs)
     for name, value in pairs(attrs) do
       local want = def.attrs[name]
@@ -494,6 +553,7 @@ function nn.new(source)
           #known > 0 and table.concat(known, ", ") or "none")
       end
       want = want:gsub("%?$", "")
+      if want == "list" and is_plain(value) then attrs[name] = numbers(def, name, value) end
       if is(value, Each) then
         fail("%s: %s is the same in all layers of a block; give kinds of layers their own block",
           def.name, name)
@@ -502,7 +562,7 @@ function nn.new(source)
         attrs[name] = at_line(def.name, function() return value:value() end)
       end
       local x = attrs[name]
-      if type(x) ~= want then
+      if type(x) ~= (want == "list" and "table" or want) then
         fail("%s: %s must be a %s, got %s", def.name, name, want, describe_type(value))
       end
       if want == "number" and not (x >= -MAX_F32 and x <= MAX_F32) then
@@ -524,10 +584,13 @@ function nn.new(source)
   -- description keeps from one function for another one has no meaning there.
   local function check_place(def, name, x)
     local function elsewhere(what) fail("%s: %s is %s", def.name, name, what) end
-    if x.state then
+    if x.state == "state" then
+      if not (tracing and x.block == tracing.kind) then elsewhere "another block's state" end
+    elseif x.state then
       local own = tracing and (x.block == tracing.kind or x.section == tracing)
       if not own then elsewhere "another block's cache: read it with nn.kv_of" end
     elseif x.weight then
+      if x.unused then elsewhere "a weight that is said to be unused" end
       local block = tracing and tracing.kind
       if x.block ~= block or not x.role then
         elsewhere(block and "a weight that isn't in this block: say w.ROLE"
@@ -539,6 +602,21 @@ function nn.new(source)
       if not known then elsewhere "an input of another program" end
     elseif made_in[x] ~= ops and made_in[x] ~= program.ops then
       elsewhere "a tensor of another block or program"
+    end
+  end
+
+  -- A ring holds what was before the step: who reads it reads the step's own keys and values where
+  -- they were made.
+  local function own_step(def, inputs)
+    if not (def.optional.k and def.optional.v) then return end
+    for _, input in ipairs(inputs) do
+      local state = input.tensor
+      if state.state == "kv" and state.window > 0 then
+        for _, name in ipairs { "k", "v" } do
+          inputs[#inputs + 1] = { name = name, tensor = state.step[name] }
+        end
+        return
+      end
     end
   end
 
@@ -562,8 +640,14 @@ function nn.new(source)
         check_place(def, name, x)
         if not x.n_heads then fail("%s: nothing was appended to the cache yet", def.name) end
         inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x
+      elseif want == "state" then
+        if not is(x, State) or x.state ~= "state" then
+          fail("%s: %s must be a state, got %s", def.name, name, describe_type(x))
+        end
+        check_place(def, name, x)
+        inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x.shape
       elseif graph.is_tensor(x) then
-        if x.dtype ~= want then
+        if x.dtype ~= want and want ~= "any" then
           fail("%s: %s must be %s, got %s", def.name, name, want, x.dtype)
         end
         check_place(def, name, x)
@@ -579,9 +663,10 @@ function nn.new(source)
     local shape = at_line(def.name, def.shape, table.unpack(shapes, 1, #def.inputs + 1))
     for i, x in ipairs(shape) do shape[i] = size.of(x) end
     at_line(def.name, graph.elements, shape)
-    if not shape[1]:multiple() then
+    if not (shape[1]:multiple() or shape[1]:is_constant()) then
       fail("%s: its rows must be an extent or a multiple of one, got %s", def.name, shape[1])
     end
+    own_step(def, inputs)
     local new = graph.op(def, inputs, own, shape, source.where())
     ops[#ops + 1], made_in[new.result] = new, ops
     return new.result
@@ -612,6 +697,7 @@ function nn.new(source)
         describe_type(k), describe_type(v))
     end
     at_line("append", settle, self, k, v)
+    self.step = { k = k, v = v, section = tracing }
     local def = op.find "kv_append"
     local by_name = { k = k, v = v, kv = self }
     local args = {}
@@ -719,13 +805,13 @@ function nn.new(source)
     local cache
     for _, node in ipairs(section.ops) do
       for _, input in ipairs(node.inputs) do
-        local state = input.tensor.state and input.tensor
+        local state = input.tensor.state == "kv" and input.tensor
         if state and cache and state ~= cache then
           fail("block '%s' uses two caches: its own, or another layer's", section.kind.name)
         end
         cache = cache or state
       end
-      if node.def.state then
+      if node.def.state == "kv" then
         for _, layer in ipairs(section.layers) do
           local key = section.group.role .. " " .. layer
           if program.appended[key] then
@@ -735,6 +821,17 @@ function nn.new(source)
         end
       end
     end
+  end
+
+  -- A ring is written when all of the block's operations have read what was in it.
+  local function rings_last(section)
+    local first, last = {}, {}
+    for _, node in ipairs(section.ops) do
+      local state = node.def.state == "kv" and graph.input(node, "kv")
+      table.insert(state and state.window > 0 and last or first, node)
+    end
+    for i, node in ipairs(first) do section.ops[i] = node end
+    for i, node in ipairs(last) do section.ops[#first + i] = node end
   end
 
   -- Trace each kind of the group once: a call w.layers(x, batch).
@@ -771,10 +868,6 @@ function nn.new(source)
       for _, weight in ipairs(block.weights) do values[weight.role] = weight end
       for _, value in ipairs(block.values) do
         values[value.role] = value
-        if value.state == "state" then
-          fail("block '%s': %s: no operation keeps a state beside keys and values yet",
-            block.name, value.role)
-        end
         for _, layer in ipairs(is(value, Each) and section.layers or {}) do
           value_in(value, layer) -- each has one
         end
@@ -792,6 +885,7 @@ function nn.new(source)
       end
       section.result = result
       check_caches(section)
+      rings_last(section)
     end
     item.result = graph.tensor { shape = x.shape, dtype = "f32", op = item, name = x.name }
     ops[#ops + 1], made_in[item.result] = item, ops
@@ -883,6 +977,9 @@ function nn.new(source)
   local function trace(name, run)
     program = { name = name, inputs = {}, outputs = {}, ops = {}, appended = {} }
     ops = program.ops
+    if is(run, Encoder) then
+      program.smallest, program.largest, run = run.smallest, run.largest, run.run
+    end
     local result = unwrap((run(by_role(model.members, "model"), wrap(batch))))
     take_result(name, result)
     check_outputs(name)
@@ -913,7 +1010,9 @@ function nn.new(source)
     end
     -- Nothing of the description's can be called when its run is over.
     described.programs = {}
-    for _, object in ipairs(foreign) do object.forward, object.each = nil, nil end
+    for _, object in ipairs(foreign) do
+      object.forward, object.each, object.run = nil, nil, nil
+    end
     return model
   end
 

@@ -26,6 +26,7 @@
 --                                        scratch of all of them; or function(node, family)
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
+--     quantum = 64,                      prompts are cut only at multiples of so many tokens
 --     reshape = "x",                     the result is this input's memory with other dims
 --     hyperparameters = function(x, attrs)   as shape(): what a checkpoint may say too, by our
 --                                        names; { eps = 1e-5 }. See gen/hyperparameters.lua.
@@ -85,6 +86,7 @@ local known = {
   activation = "string", result_dtype = "string", state = "string", writes = "function",
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
   hyperparameters = "function", reads = "table", wide = "boolean", reshape = "string",
+  quantum = "number",
   cuda = "any",
 }
 

@@ -13,17 +13,30 @@ standard.shapes = {
   sequence_begin = { sequences + 1 },
   page_table = { sequences, size.param "max_pages" },
   output_rows = { outputs },
+  state_of = { sequences }, -- the slot of a sequence's rings and fixed states
+  is_prompt = { sequences }, -- 1: its rows are of the prompt, 0: generated or drafted
+  spans = { tokens }, -- one past the last position that a token's picture has, else past its own
 }
 standard.order = {
-  "token_ids", "positions", "sequence_of", "sequence_begin", "page_table", "output_rows",
+  "token_ids", "positions", "sequence_of", "sequence_begin", "page_table", "output_rows", "state_of",
+  "is_prompt", "spans",
 }
+
+-- What a description declares with nn.input and an engine fills all the same: soft tokens of
+-- pictures and sounds, the row of each that a token takes (or -1), positions as time, row and
+-- column, and the hidden rows that a draft begins with.
+standard.declared = { soft_rows = true, soft_index = true, positions3 = true, hidden = true }
 
 -- What an engine asks of the programs that it runs. `inputs` are those that it fills (one with a
 -- name that isn't here can't be run); `outputs` must be there, a size of nn.dims by its name. A
 -- program that isn't listed has inputs and outputs of its own choice.
+local filled = {}
+for _, names in ipairs { standard.shapes, standard.declared } do
+  for name in pairs(names) do filled[name] = true end
+end
 standard.programs = {
   step = {
-    inputs = standard.shapes,
+    inputs = filled,
     outputs = {
       { name = "logits", shape = { outputs, "n_vocab" },
         hint = "take the rows that are wanted, nn.rows(x, batch.output_rows), before the head" },

@@ -17,7 +17,9 @@ function tables.inputs(program, context)
   end
   for _, row in ipairs(graph.flat(program)) do
     for _, input in ipairs(row.op.inputs) do
-      if input.tensor.input then wanted[input.tensor.input] = input.tensor end
+      local tensor = input.tensor
+      if tensor.input then wanted[tensor.input] = tensor end
+      if tensor.state == "state" or (tensor.window or 0) > 0 then want "state_of" end
     end
     for _, name in ipairs(row.op.def.reads or {}) do want(name) end
     for _, dtype in ipairs(context.family.sm and {} or context.family.kv_dtypes) do

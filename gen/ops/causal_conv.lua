@@ -10,7 +10,7 @@ return op.define "causal_conv" {
   -- x (tokens, d), weight (d, taps) or as checkpoints hold it (d, 1, taps), state (taps - 1, d)
   inputs = { "x", "weight", "state" },
   takes = { state = "state" },
-  reads = { "sequence_begin", "state_of" },
+  reads = { "sequence_begin" },
   cuda = { kernels = 1 },
   state = "state",
   in_place = "x",
@@ -21,8 +21,8 @@ return op.define "causal_conv" {
     local d, taps = x[2], weight[#weight]:value()
     op.check((#weight == 2 or #weight == 3 and weight[2]:value() == 1) and weight[1] == d,
       "weight must be (%s, taps) or (%s, 1, taps), got %s", d, d, op.shape_text(weight))
-    op.check(op.same_shape(state.shape, { taps - 1, d }),
-      "the state must be (%d, %s), got %s", taps - 1, d, op.shape_text(state.shape))
+    op.check(op.same_shape(state, { taps - 1, d }),
+      "the state must be (%d, %s), got %s", taps - 1, d, op.shape_text(state))
     return x
   end,
 

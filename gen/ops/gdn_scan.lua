@@ -28,15 +28,16 @@ return op.define "gdn_scan" {
   -- a, b (tokens, n_heads); a_log, dt_bias (n_heads); memory (n_heads, d_key, d_value)
   inputs = { "qkv", "a", "b", "a_log", "dt_bias", "memory" },
   takes = { memory = "state" },
-  reads = { "positions", "sequence_begin", "state_of", "is_prompt" },
+  reads = { "positions", "sequence_begin", "is_prompt" },
   cuda = { kernels = 1 },
+  quantum = 64,
   state = "state",
   strided = { "qkv", "a", "b" },
 
   shape = function(qkv, a, b, a_log, dt_bias, memory)
-    local s = memory.shape
-    op.check(#s == 3, "memory must be (n_heads, d_key, d_value), got %s", op.shape_text(s))
-    local n_heads, d_key, d_value = s[1]:value(), s[2]:value(), s[3]:value()
+    op.check(#memory == 3, "memory must be (n_heads, d_key, d_value), got %s",
+      op.shape_text(memory))
+    local n_heads, d_key, d_value = memory[1]:value(), memory[2]:value(), memory[3]:value()
     for name, gate in pairs { a = a, b = b } do
       op.check(op.same_shape(gate, { qkv[1], n_heads }),
         "%s must be (%s, %d), got %s", name, qkv[1], n_heads, op.shape_text(gate))
@@ -49,7 +50,7 @@ return op.define "gdn_scan" {
     op.check(keys > 0 and keys % (2 * d_key) == 0 and n_heads % (keys // (2 * d_key)) == 0,
       "qkv must be queries and keys of %d and %d values of %d, got %s",
       d_key, n_heads, d_value, op.shape_text(qkv))
-    return { qkv[1], s[1] * s[3] }
+    return { qkv[1], memory[1] * memory[3] }
   end,
 
   bytes = function(qkv, a, b, a_log, dt_bias, memory, y)

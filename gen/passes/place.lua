@@ -145,7 +145,7 @@ local function place_row(program, row, buffers, scratch)
     buffer.offset = scratch + row.fixed_bytes + extent * buffer.at
     buffer.bytes = extent * buffer.bytes_per_unit
   end
-  row.quantum, row.bytes = 1, scratch + row.fixed_bytes + extent * row.slope
+  row.quantum, row.bytes = program.quantum, scratch + row.fixed_bytes + extent * row.slope
   row.index = #program.costs
   for _, buffer in ipairs(buffers) do buffer.row, buffer.region = row.index, row end
   program.costs[#program.costs + 1] = row
@@ -178,6 +178,12 @@ return function(program, context)
     end
   end
   if #extents == 0 then extents[1] = program.phases[#program.phases].extent end
+
+  program.quantum = 1
+  for _, row in ipairs(flat) do
+    local quantum = row.op.def.quantum or 1 -- powers of two: the largest is a multiple of all
+    program.quantum = math.max(program.quantum, quantum)
+  end
 
   program.costs, program.n_carried = {}, #extents
   for i, extent in ipairs(extents) do

@@ -184,7 +184,6 @@ end)
 
 spec("rows are a multiple of an extent", function()
   wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.soft + 1, 4 }))"), 29, "silu: its rows must be an extent or a multiple of one, got soft + 1")
-  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { 3, 4 }))"), 29, "its rows must be an extent or a multiple of one, got 3")
   local model = describe.text [[
 local d = nn.dims { n_vocab = 64 }
 local model = nn.model { norm = nn.weight("norm", { 128 }), e = nn.weight("e", { d.n_vocab, 32 }) }
@@ -251,8 +250,26 @@ spec("a block has one cache, and a step appends to it once", function()
   wrong(cached_text(nil, "x = w.layers(x, batch)"), 17, "layers: layer 0 has appended to its cache already")
 end)
 
-spec("what only later versions have is refused", function()
-  wrong(cached_text():gsub("kind%(%), kind%(%)", "kind(), nn.block { m = nn.state { { 4, 4 }, per = 'sequence' } }"), 18, "m: no operation keeps a state")
+local scanned = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128 }
+local block = nn.block { taps = nn.weight("conv", { d.d_model, 1, 4 }), past = nn.state { { 3, d.d_model }, dtype = "bf16", per = "sequence" } }
+function block.forward(w, x) return nn.causal_conv(x, w.taps, STATE) end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = nn.layers("l.%d.", { { 3, block } }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(w.layers(nn.embedding(batch.token_ids, w.e), batch), batch.output_rows), w.e)
+end
+return model
+]]
+
+spec("what a scan carries on is a row of each layer's, bytes a sequence", function()
+  local model = describe.text((scanned:gsub("STATE", "w.past")))
+  describe.planned(model, { quant = "bf16" })
+  local layout = model.kv.bf16
+  spec.equal(#layout.rows, 3)
+  spec.equal(layout.rows[3].name .. " " .. layout.rows[3].state, "past fixed")
+  spec.equal(layout.bytes_per_sequence, 3 * 3 * 32 * 2)
+  spec.equal(layout.bytes_per_token, 0)
+  wrong((scanned:gsub("STATE", "x")), 3, "causal_conv: state must be a state, got a tensor")
 end)
 
 local shared = [[

@@ -17,6 +17,7 @@ end
 return op.define "gelu" {
   inputs = { "x" },
   cuda = { kernels = 1 },
+  in_place = "x",
   partition = "rows",
 
   shape = function(x) return x end,

@@ -257,7 +257,7 @@ static bool is_plain_name(const char *name)
     return true;
 }
 
-enum { NAME_SIZE = 64 };
+enum { NAME_SIZE = 64, VARIANT_SIZE = 2 * NAME_SIZE };
 
 static bool copy_lower(struct burin_span from, char *to, size_t size)
 {
@@ -313,7 +313,7 @@ static bool is_plain_path(const char *path)
 }
 
 /* "smollm2-135m", where the file says so. */
-static bool find_variant(const struct binder *b, char name[2 * NAME_SIZE])
+static bool find_variant(const struct binder *b, char name[VARIANT_SIZE])
 {
     char base[NAME_SIZE];
     char size[NAME_SIZE];
@@ -321,7 +321,7 @@ static bool find_variant(const struct binder *b, char name[2 * NAME_SIZE])
     if (!lower_key(gguf, "general.basename", base) ||
         !lower_key(gguf, "general.size_label", size))
         return false;
-    snprintf(name, 2 * NAME_SIZE, "%s-%s", base, size);
+    snprintf(name, VARIANT_SIZE, "%s-%s", base, size);
     return true;
 }
 
@@ -413,7 +413,7 @@ static void put_ending(const struct binder *b, struct burin_put *text)
     }
 
     char name[NAME_SIZE] = { 0 };
-    char called[2 * NAME_SIZE];
+    char called[VARIANT_SIZE];
     const char *variant = find_variant(b, called) ? called : NULL;
     const bool named = find_architecture(b, name);
     const bool ours = !named || strcmp(name, b->model->architecture) == 0;

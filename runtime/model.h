@@ -59,8 +59,8 @@ enum burin_dtype {
     BURIN_BF16,
     BURIN_I32,
     BURIN_U8,
-    BURIN_Q8, /* activations: int8 with a scale and a sum per 32, gen/formats/act_q8.lua */
-    BURIN_FP8,   /* e4m3; an activation's rows have a scale each */
+    BURIN_Q8,  /* activations: int8 with a scale and a sum per 32, gen/formats/act_q8.lua */
+    BURIN_FP8, /* e4m3; an activation's rows have a scale each */
     BURIN_NVFP4, /* e2m1 with an e4m3 scale per 16 */
     BURIN_N_DTYPES
 };
@@ -197,7 +197,7 @@ struct burin_hyperparameter {
     const char
             *text; /* words that it may be instead, with spaces between; NULL: a number */
     /* All that may hold it, with spaces between. GGUF: ".rope.freq_base" follows the file's own
-     * architecture. safetensors: a path in config.json, "rope_parameters.rope_theta"; what
+     * architecture; of a tensor in f32 the largest element is meant. safetensors: a path in config.json, "rope_parameters.rope_theta"; what
      * stands in text_config counts as if it stood outside. */
     const char *keys;
 };

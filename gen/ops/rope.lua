@@ -34,6 +34,17 @@ local function frequencies(attrs, d)
   return freq
 end
 
+-- By how much the slowest pair is slowed down: 1 without scaling; none where a pair stands still.
+local function slowed(attrs)
+  local most = 1
+  if not attrs.scaling then return most end
+  for i, f in ipairs(attrs.inv_freq) do
+    if f == 0 then return nil end
+    most = math.max(most, attrs.theta ^ (-2 * (i - 1) / attrs.d_head) / f)
+  end
+  return f32(most)
+end
+
 -- What each scaling needs.
 local scalings = {
   llama3 = { "factor", "low_factor", "high_factor", "original" },
@@ -77,6 +88,7 @@ return op.define "rope" {
       rope_theta = attrs.theta, d_rope = attrs.d_head, rope_scaling = attrs.scaling or "none",
       rope_factor = attrs.factor, rope_low_factor = attrs.low_factor,
       rope_high_factor = attrs.high_factor, rope_original = attrs.original,
+      rope_slowed = slowed(attrs),
       rope_partial = attrs.partial,
     }
   end,

@@ -113,11 +113,38 @@ static void judge_gguf_key(
     }
 }
 
-static void compare_gguf(
-        const struct burin_model *model,
-        const struct burin_gguf *gguf,
-        struct burin_self_report *report)
+/* The largest element of a tensor of factors, where there is one of this name. */
+static enum burin_status judge_gguf_tensor(
+        const struct burin_hyperparameter *row,
+        const struct burin_checkpoint *checkpoint,
+        const char *key,
+        struct burin_self_report *report,
+        struct burin_error *err)
 {
+    enum { MAX_FACTORS = 1024 };
+    float factors[MAX_FACTORS];
+    const struct burin_tensor *tensor = burin_checkpoint_find(checkpoint, key);
+    if (!tensor || tensor->type->format != BURIN_FORMAT_F32 || tensor->bytes == 0 ||
+        tensor->bytes > sizeof factors)
+        return BURIN_OK;
+    const enum burin_status status =
+            burin_checkpoint_read(checkpoint, tensor, 0, factors, tensor->bytes, err);
+    if (status)
+        return status;
+    struct said said = { .kind = NUMBER, .number = factors[0] };
+    for (size_t i = 1; i < tensor->bytes / sizeof factors[0]; i++)
+        said.number = fmax(said.number, factors[i]);
+    judge(row, key, &said, report);
+    return BURIN_OK;
+}
+
+static enum burin_status compare_gguf(
+        const struct burin_model *model,
+        const struct burin_checkpoint *checkpoint,
+        struct burin_self_report *report,
+        struct burin_error *err)
+{
+    const struct burin_gguf *gguf = &checkpoint->gguf;
     struct burin_span architecture = burin_span_of("llama"); /* as checkpoint.c takes it */
     (void)burin_gguf_text(gguf, "general.architecture", &architecture, NULL);
 
@@ -134,8 +161,13 @@ static void compare_gguf(
                     key, sizeof key, "%.*s%.*s", before, architecture.at, (int)word.length,
                     word.at);
             judge_gguf_key(row, gguf, key, report);
+            const enum burin_status status =
+                    judge_gguf_tensor(row, checkpoint, key, report, err);
+            if (status)
+                return status;
         }
     }
+    return BURIN_OK;
 }
 
 /* ---- config.json ----------------------------------------------------------------- */
@@ -297,6 +329,5 @@ enum burin_status burin_hyperparameters_compare(
     *report = (struct burin_self_report){ 0 };
     if (checkpoint->container == BURIN_SAFETENSORS)
         return compare_config(model, checkpoint, report, err);
-    compare_gguf(model, &checkpoint->gguf, report);
-    return BURIN_OK;
+    return compare_gguf(model, checkpoint, report, err);
 }

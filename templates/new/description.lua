@@ -3,7 +3,7 @@
 local rms_norm, linear, attention, silu = nn.rms_norm, nn.linear, nn.attention, nn.silu
 
 local v = nn.variants {     -- the first is the default
-  recipe = "bf16",
+  recipe = "bf16", model_type = "@NAME@", -- as config.json calls it
   { "small", n_layers = 2, d_model = 64, n_heads = 4, n_kv_heads = 2, d_head = 16, d_ff = 96,
     n_vocab = 160, n_ctx = 1024 },
 }

@@ -214,7 +214,7 @@ end)
 spec("hyperparameters are what all layers agree on", function()
   local _, model = accepted(two, { description = two_kinds(keys) })
   spec.equal(require("gen.hyperparameters").of(model), { n_layers = 3, n_heads = 4, n_kv_heads = 4, d_head = 16,
-    d_rope = 16, window = 0, rope_scaling = "none" })
+    d_rope = 16, window = 0, rope_scaling = "none", rope_slowed = 1 })
 end)
 
 spec("a config.json that is wrong", function()

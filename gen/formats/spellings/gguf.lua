@@ -45,7 +45,8 @@ local architectures = {
   qwen3_5 = "qwen35", qwen3_5_text = "qwen35",
 }
 
--- Behind the file's own architecture: "llama.rope.freq_base". Sizes that tensors have aren't
+-- Behind the file's own architecture: "llama.rope.freq_base"; of a tensor, its largest element.
+-- Sizes that tensors have aren't
 -- here, nor context_length, which changes no result.
 local keys = {
   { "n_layers", ".block_count" },
@@ -54,7 +55,8 @@ local keys = {
   { "d_head", ".attention.key_length .attention.value_length" },
   { "d_rope", ".rope.dimension_count" },
   { "rope_theta", ".rope.freq_base" },
-  { "rope_scaling", ".rope.scaling.type" }, -- llama3's are a tensor of factors, and no type
+  { "rope_scaling", ".rope.scaling.type" }, -- llama3's is a tensor of factors, and no type
+  { "rope_slowed", "rope_freqs.weight" },
   { "eps", ".attention.layer_norm_rms_epsilon" },
   { "window", ".attention.sliding_window" },
 }

@@ -11,6 +11,7 @@ static const struct burin_hyperparameter rows[] = {
     { BURIN_GGUF, 1e-5, NULL, ".attention.layer_norm_rms_epsilon" },
     { BURIN_GGUF, 0, "none", ".rope.scaling.type" },
     { BURIN_GGUF, 16, NULL, ".attention.key_length .attention.value_length" },
+    { BURIN_GGUF, 8, NULL, "rope_freqs.weight" },
     { BURIN_SAFETENSORS, 0, "llama llama_text", "model_type" },
     { BURIN_SAFETENSORS, 3, NULL, "num_hidden_layers" },
     { BURIN_SAFETENSORS, 1e-5, NULL, "rms_norm_eps" },
@@ -150,6 +151,23 @@ SPEC(a_list_says_a_value_for_each_layer_and_0_where_there_is_none)
     assert_int_equal(compare_gguf(), BURIN_OK);
     assert_int_equal(report.n, 1);
     assert_found(0, "qwen35.attention.head_count_kv", "4");
+}
+
+/* Llama 3.1's rope scaling in GGUF is a tensor and no key. */
+SPEC(the_factors_of_a_rope_scaling_are_known_by_the_largest)
+{
+    static const float factors[] = { 1, 1, 2.5f, 8, 32 };
+    for (size_t n = 4; n <= 5; n++) {
+        begin_gguf(1, "qwen3");
+        memcpy(file.at + 8, &(uint64_t){ 1 }, 8); /* tensors */
+        gguf_tensor(&file, "rope_freqs.weight", 1, (uint64_t[]){ n }, 0, 0);
+        pad_to(&file, 32);
+        add(&file, factors, n * sizeof factors[0]);
+        pad_to(&file, 32);
+        assert_int_equal(compare_gguf(), BURIN_OK);
+        assert_int_equal(report.n, n - 4);
+    }
+    assert_found(0, "rope_freqs.weight", "32");
 }
 
 SPEC(an_architecture_of_any_length_is_foreign_text)

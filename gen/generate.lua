@@ -91,6 +91,7 @@ end
 -- CPU has C for.
 function generate.plan(model, families)
   model.missing = {}
+  local ranks = { n = 0 }
   for _, family in ipairs(families) do
     local context = generate.lower(model, family)
     for _, program in ipairs(family.programs) do
@@ -100,7 +101,7 @@ function generate.plan(model, families)
       local missing = not family.sm and tables.missing(program, context) or {}
       if #missing > 0 then model.missing[program.name] = missing end
     end
-    local packed = layout.of(model, family.programs)
+    local packed = layout.of(model, family.programs, ranks)
     model.layout = model.layout or packed
     if not same_layout(model.layout, packed) then
       error("families disagree about the packed weights: " .. family.name, 0)

@@ -124,6 +124,31 @@ function graph.replace(program, old, new)
   end
 end
 
+-- Does every reader of a tensor take columns of a wider buffer?
+function graph.takes_columns(program, tensor)
+  local function takes(node, name)
+    for _, strided in ipairs(node.def.strided or {}) do
+      if strided == name then return true end
+    end
+  end
+  for _, list in ipairs(graph.lists(program)) do
+    if list.result == tensor then return false end
+    for _, node in ipairs(list.ops) do
+      if node.layers and node.x == tensor then return false end
+      for _, input in ipairs(node.inputs) do
+        if input.tensor == tensor then
+          if not takes(node, input.name) then return false end
+          if node.def.in_place == input.name and not graph.takes_columns(program, node.result) then
+            return false
+          end
+        end
+      end
+    end
+  end
+  for _, output in ipairs(program.outputs) do if output.tensor == tensor then return false end end
+  return true
+end
+
 -- Operations whose results nobody reads go; what changes its input or a state stays.
 function graph.sweep(program)
   local swept

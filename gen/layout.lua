@@ -30,9 +30,40 @@ local function packed(weight, format_name)
   }
 end
 
+-- The operation's weights in the order in which it reads them.
+local function weights_of(op)
+  if op.weights then return op.weights end
+  local weights = {}
+  for _, input in ipairs(op.inputs) do
+    if input.tensor.weight then weights[#weights + 1] = input.tensor end
+  end
+  return weights
+end
+
+-- In the order of `ranks`: that in which the first family reads them. Others may take operations
+-- in turns of their own; one arena serves all.
+local function in_order(ops, ranks)
+  local rows = {}
+  for i, op in ipairs(ops) do
+    local first = op.layers or weights_of(op)[1]
+    if first then
+      ranks[first] = ranks[first] or ranks.n + 1
+      ranks.n = math.max(ranks.n, ranks[first])
+      rows[#rows + 1] = { op = op, rank = ranks[first], index = i }
+    end
+  end
+  table.sort(rows, function(a, b)
+    if a.rank ~= b.rank then return a.rank < b.rank end
+    return a.index < b.index
+  end)
+  local sorted = {}
+  for i, row in ipairs(rows) do sorted[i] = row.op end
+  return sorted
+end
+
 -- The weights that operations read, in order, from `offset` on. Returns rows { weight, offset,
 -- tile_bytes, tile_stride, format, pack } and the end.
-local function place(ops, section, offset, known)
+local function place(ops, section, offset, known, ranks)
   local rows = {}
   local function put(weight, format, at, stride)
     local row = packed(weight, format)
@@ -42,14 +73,9 @@ local function place(ops, section, offset, known)
     return row
   end
   local function format_of(weight) return node.format(weight, section) end
-  for _, op in ipairs(ops) do
+  for _, op in ipairs(in_order(ops, ranks)) do
     if not op.layers then
-      local weights = op.weights or {}
-      if not op.weights then
-        for _, input in ipairs(op.inputs) do
-          if input.tensor.weight then weights[#weights + 1] = input.tensor end
-        end
-      end
+      local weights = weights_of(op)
       if op.interleaved then
         local first = packed(weights[1], format_of(weights[1]))
         local stride = #weights * first.tile_bytes
@@ -76,17 +102,17 @@ local function never_read(weight)
 end
 
 -- rows = all weights with absolute offsets; sections get .weights (relative rows), .bytes and
--- .begins[layer].
-function layout.of(model, programs)
+-- .begins[layer]. `ranks` is { n = 0 } for the first family, and handed on to the others.
+function layout.of(model, programs, ranks)
   local out = { rows = {}, bytes = 0, outside = {} }
   local known = {}
   for _, program in ipairs(programs) do
     local begin = out.bytes
-    for _, item in ipairs(program.ops) do
+    for _, item in ipairs(in_order(program.ops, ranks)) do
       if item.layers then
         local section_of = {}
         for _, section in ipairs(item.sections) do
-          section.weights, section.bytes = place(section.ops, section, 0, {})
+          section.weights, section.bytes = place(section.ops, section, 0, {}, ranks)
           section.begins = {}
           for _, layer in ipairs(section.layers) do section_of[layer] = section end
           for _, weight in ipairs(section.kind.weights) do
@@ -112,7 +138,7 @@ function layout.of(model, programs)
           if section then section.begins[layer] = group.begins[layer] end
         end
       else
-        local rows, offset = place({ item }, nil, out.bytes, known)
+        local rows, offset = place({ item }, nil, out.bytes, known, ranks)
         for _, row in ipairs(rows) do
           out.rows[#out.rows + 1] = row
           out.outside[row.weight] = row

@@ -825,13 +825,18 @@ function nn.new(source)
 
   -- A ring is written when all of the block's operations have read what was in it.
   local function rings_last(section)
-    local first, last = {}, {}
-    for _, node in ipairs(section.ops) do
-      local state = node.def.state == "kv" and graph.input(node, "kv")
-      table.insert(state and state.window > 0 and last or first, node)
+    local ops = section.ops
+    for i, node in ipairs(ops) do
+      local ring = node.def.state == "kv" and graph.input(node, "kv")
+      local last = i
+      for j = i + 1, ring and ring.window > 0 and #ops or i do
+        for _, input in ipairs(ops[j].inputs) do if input.tensor == ring then last = j end end
+      end
+      if last > i then
+        table.insert(ops, last, table.remove(ops, i))
+        return
+      end
     end
-    for i, node in ipairs(first) do section.ops[i] = node end
-    for i, node in ipairs(last) do section.ops[#first + i] = node end
   end
 
   -- Trace each kind of the group once: a call w.layers(x, batch).

@@ -127,9 +127,13 @@ function op.find(name)
   return loaded[name] or nil
 end
 
+-- Rows in groups with scales: who can write one kind can write another.
+local as_q8 = { fp8 = "q8", nvfp4 = "q8" }
+
 -- Can an operation write its result in a format itself? `face` is the node as kernel() sees it.
 function op.can_write(def, face, format)
   local listed = false
+  format = as_q8[format] or format
   for _, out in ipairs(def.out) do listed = listed or out == format end
   return listed and (not def.writes or def.writes(face, format))
 end

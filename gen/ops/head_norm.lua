@@ -12,6 +12,7 @@ return op.define "head_norm" {
   },
   cuda   = { kernels = 1 },
   strided = { "x" },
+  may_overwrite = { "x" },
   partition = "rows",
 
   shape = function(x, weight, attrs)

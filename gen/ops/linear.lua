@@ -7,6 +7,7 @@ local tiles = require "gen.tiles"
 
 return op.define "linear" {
   inputs = { "x", "weight" }, -- x (rows, k), weight (n, k)
+  attrs = { wide = "boolean?" }, -- the result in f32 in every family: what decides between others
   activation = "x",
   partition = "tiles",
   cuda = { kernels = 1 },

@@ -45,7 +45,7 @@ return function(program)
             { name = def.inputs[2], tensor = graph.input(gate, "weight") },
             { name = def.inputs[3], tensor = graph.input(up, "weight") },
           }, { activation = act.def.name }, node.result.shape, node)
-          fused.lines = node.lines
+          fused.lines, fused.out, fused.result.dtype = node.lines, node.out, node.result.dtype
           fused.weights = { graph.input(gate, "weight"), graph.input(up, "weight") }
           fused.interleaved = true
           list.ops[i] = fused

@@ -8,30 +8,6 @@ local node_of = require "gen.node"
 local size = require "gen.size"
 local tiles = require "gen.tiles"
 
--- Every reader takes columns of a wider buffer.
-local function takes_columns(program, tensor)
-  for _, list in ipairs(graph.lists(program)) do
-    if list.result == tensor then return false end
-    for _, node in ipairs(list.ops) do
-      if node.layers and node.x == tensor then return false end
-      for _, input in ipairs(node.inputs) do
-        if input.tensor == tensor then
-          local strided = false
-          for _, name in ipairs(node.def.strided or {}) do
-            strided = strided or name == input.name
-          end
-          if not strided then return false end
-          if node.def.in_place == input.name and not takes_columns(program, node.result) then
-            return false
-          end
-        end
-      end
-    end
-  end
-  for _, output in ipairs(program.outputs) do if output.tensor == tensor then return false end end
-  return true
-end
-
 return function(program)
   for _, list in ipairs(graph.lists(program)) do
     local groups, by_key = {}, {}
@@ -39,8 +15,8 @@ return function(program)
       if node.def and node.def.name == "linear" then
         local x, weight = graph.input(node, "x"), graph.input(node, "weight")
         local rows = weight.shape[1]:value()
-        if rows % tiles.ROWS == 0 and takes_columns(program, node.result) then
-          local key = x.id .. " " .. node_of.format(weight, list)
+        if rows % tiles.ROWS == 0 and graph.takes_columns(program, node.result) then
+          local key = ("%d %s %s"):format(x.id, node_of.format(weight, list), node.result.dtype)
           if not by_key[key] then
             by_key[key] = {}
             groups[#groups + 1] = by_key[key]
@@ -68,6 +44,7 @@ return function(program)
           { name = "x", tensor = x }, { name = "weight", tensor = weights[1] },
         }, first.attrs, shape, first)
         fused.lines, fused.weights, fused.views = lines, weights, {}
+        fused.out, fused.result.dtype = first.out, first.result.dtype
         for i, node in ipairs(group) do
           local view = node.result
           view.view_of, view.column, view.op = fused.result, columns[i], fused

@@ -1,11 +1,13 @@
 -- gen/passes/in_place.lua -- A result that is its changed input has no buffer of its own: rope,
--- sums into the residual stream, and the stream itself from layer to layer. Where the old
+-- sums into the residual stream, and the stream itself from layer to layer; so has one that may
+-- overwrite an input nobody reads any more. Where the old
 -- value is still read, or a block's result isn't made from its x, a copy is put in.
 --
 -- Afterwards a tensor lies where tensor.alias_of lies, or in the columns of tensor.view_of.
 
 local graph = require "gen.graph"
 local op = require "gen.op"
+local size = require "gen.size"
 
 -- Is the tensor read by an operation behind `at`, or by what surrounds the list?
 local function read_after(program, list, at, tensor)
@@ -17,6 +19,20 @@ local function read_after(program, list, at, tensor)
   if list.result == tensor then return true end
   for _, output in ipairs(program.outputs) do if output.tensor == tensor then return true end end
   return false
+end
+
+-- May the result take the place of its input x? Nobody reads x afterwards, it was made in this
+-- list (or is the stream that runs through it), and rows are as wide.
+local function may_replace(program, list, at, x, result)
+  local root, column = graph.root(x)
+  local is_stream = list.x and root == graph.root(list.x)
+  local is_here = is_stream
+  for i = 1, at - 1 do is_here = is_here or list.ops[i].result == root end
+  if not is_here or x.dtype ~= result.dtype or not size.same_shape(x.shape, result.shape) then
+    return false
+  end
+  if column and not graph.takes_columns(program, result) then return false end
+  return not read_after(program, list, at, x)
 end
 
 local function copy_of(tensor, like)
@@ -53,11 +69,9 @@ return function(program)
           end
           node.result.alias_of = x
         else
-          -- A sum or product may take the place of the residual stream.
           for _, free in ipairs(node.def.may_overwrite or {}) do
             local x = graph.input(node, free)
-            local is_stream = list.x and graph.root(x) == graph.root(list.x)
-            if is_stream and not node.result.alias_of and not read_after(program, list, i, x) then
+            if not node.result.alias_of and may_replace(program, list, i, x, node.result) then
               node.result.alias_of = x
             end
           end

@@ -1,6 +1,6 @@
 -- gen/passes/order.lua -- Phases: runs of operations in one extent. An operation belongs to the
--- phase of its result's rows (of its input's, where the result has a fixed size); `rows` reads the
--- phase before and closes it.
+-- phase of its result's rows (of its inputs', where the result has a fixed size; else of the first
+-- rows there are); `rows` reads the phase before and closes it.
 --
 -- Within a list, operations that need no barrier between them come together: three linears of
 -- one input, then what reads them. Gains: a barrier each; else the description's order stands.
@@ -17,8 +17,7 @@ local function extent_of(node)
   for _, input in ipairs(node.inputs) do
     extent = extent or not input.tensor.state and graph.extent(input.tensor)
   end
-  if not extent then graph.refuse(node, "%s: neither it nor its inputs have rows", node.def.name) end
-  return extent
+  return extent or nil
 end
 
 -- What must stay before what: [later] = { earlier = true }, by results, places and states.
@@ -89,20 +88,22 @@ local function gather(ops)
   return sorted
 end
 
-return function(program)
+return function(program, context)
   local phases, index = {}, {}
+  local first_extent
+  for _, node in ipairs(program.ops) do first_extent = first_extent or extent_of(node) end
   for _, node in ipairs(program.ops) do
-    local extent = extent_of(node)
+    local extent = extent_of(node) or first_extent
     if not index[extent] then
       phases[#phases + 1] = { name = names[extent] or extent, extent = extent }
       index[extent] = #phases
     end
     node.phase, node.extent = index[extent], extent
     for _, section in ipairs(node.sections or {}) do
-      section.ops = gather(section.ops)
+      if not context.family.sm then section.ops = gather(section.ops) end -- a launch waits anyway
       for _, inner in ipairs(section.ops) do
         inner.phase, inner.extent = index[extent], extent
-        if extent_of(inner) ~= extent then
+        if (extent_of(inner) or extent) ~= extent then
           graph.refuse(inner, "%s: a block works on %s, this is %s", inner.def.name, extent,
             extent_of(inner))
         end

@@ -9,8 +9,9 @@ return op.define "experts_sum" {
   partition = "rows",
 
   shape = function(x, weights)
-    op.check(#x == 2 and #weights == 2, "x must be (tokens * k, d), weights (tokens, k), got %s, %s",
-      op.shape_text(x), op.shape_text(weights))
+    op.check(#x == 2 and #weights == 2,
+      "x must be (tokens * k, d), weights (tokens, k), got %s, %s", op.shape_text(x),
+      op.shape_text(weights))
     op.check(x[1] == weights[1] * weights[2], "x must have %s rows, got %s",
       weights[1] * weights[2], x[1])
     return { weights[1], x[2] }

@@ -13,9 +13,8 @@ return op.define "position_embedding" {
 
   shape = function(x, weight, positions)
     local d = x[#x]
-    op.check(#weight == 3 and (op.same_shape(weight, { 2, weight[2], d })
-      or op.same_shape(weight, { weight[1], 2, d })), "weight must be (2, n, %s) or (n, 2, %s), got %s", d, d,
-      op.shape_text(weight))
+    op.check(op.same_shape(weight, { 2, weight[2], d }) or op.same_shape(weight, { weight[1], 2, d }),
+      "weight must be (2, n, %s) or (n, 2, %s), got %s", d, d, op.shape_text(weight))
     op.check(op.same_shape(positions, { x[1], 2 }), "positions must be (%s, 2), got %s", x[1],
       op.shape_text(positions))
     return x

@@ -1,0 +1,215 @@
+-- models/gemma4_decoder.lua -- The decoder of all Gemma 4: its layers see a window or everything,
+-- with heads of two widths; queries, keys and values are normed, scores not scaled. E2B and E4B
+-- have per-layer embeddings and layers that share keys and values, 26B-A4B has experts beside the
+-- dense MLP.   Google 2026, Gemma 4 model card; transformers' models/gemma4/modeling_gemma4.py;
+-- Gemma 2 and 3: arXiv:2408.00118, arXiv:2503.19786
+
+local rms_norm, head_norm, rope, linear = nn.rms_norm, nn.head_norm, nn.rope, nn.linear
+local gelu_tanh = nn.gelu_tanh
+local norm = { eps = 1e-6 }
+
+-- Weights for nn.model, by role, and step, for a variant's row:
+--   n_layers d_model d_ff n_heads n_kv_heads n_global_kv_heads window n_ctx
+--   pattern      of so many layers the last is global
+--   n_shared     the last so many read the cache of the last layer of their kind before them;
+--                their MLP is d_shared_ff wide
+--   d_ple        width of the per-layer embeddings
+--   k_eq_v       global layers make values from what they make keys from
+--   n_experts n_active_experts d_expert
+--   spans        tokens of an image see each other, in layers with a window
+return function(v)
+  local d = nn.dims {
+    n_layers = v.n_layers, d_model = v.d_model, d_ff = v.d_ff, n_vocab = 262144, n_ctx = v.n_ctx,
+    n_heads = v.n_heads, n_kv_heads = v.n_kv_heads, d_head = 256,
+    n_global_kv_heads = v.n_global_kv_heads, d_global_head = 512,
+  }
+  d.d_q, d.d_kv = d.n_heads * d.d_head, d.n_kv_heads * d.d_head
+  d.d_global_q, d.d_global_kv = d.n_heads * d.d_global_head, d.n_global_kv_heads * d.d_global_head
+  if v.d_shared_ff then d.d_shared_ff = v.d_shared_ff end
+  if v.d_ple then
+    d.d_ple = v.d_ple
+    d.d_ples = d.n_layers * d.d_ple
+  end
+  if v.n_experts then
+    d.n_experts, d.n_active_experts, d.d_expert = v.n_experts, v.n_active_experts, v.d_expert
+    d.d_expert_glu = 2 * d.d_expert
+  end
+
+  -- ---- Layers -------------------------------------------------------------------------------
+  -- What differs between them: attention is sliding or global, layers own their cache or share one.
+
+  local sliding = {
+    d_head = d.d_head, d_q = d.d_q, d_kv = d.d_kv, d_ff = d.d_ff, window = v.window,
+    spans = v.spans,   -- tokens of an image see each other
+    rope = { theta = 10000 },
+  }
+  local global = {
+    d_head = d.d_global_head, d_q = d.d_global_q, d_kv = d.d_global_kv, d_ff = d.d_ff,
+    k_eq_v = v.k_eq_v,   -- values are made from what keys are made from
+    rope = { theta = 1000000, scaling = "proportional", partial = 0.25 },
+  }
+
+  local n_owners = v.n_layers - (v.n_shared or 0)   -- layers with keys and values of their own
+  local function is_global(layer) return (layer + 1) % v.pattern == 0 end
+
+  -- The same kind of layer, reading the cache of the last owner of that kind.
+  local function sharing(kind, wants_global)
+    local shared = {}
+    for name, value in pairs(kind) do shared[name] = value end
+    for layer = 0, n_owners - 1 do
+      if is_global(layer) == wants_global then shared.source = layer end
+    end
+    shared.d_ff = d.d_shared_ff
+    return shared
+  end
+
+  local function weights(a)   -- role = name in the checkpoint, shape (out, in)
+    local list = {
+      attn_norm      = nn.weight("input_layernorm.weight",            { d.d_model }),
+      wq             = nn.weight("self_attn.q_proj.weight",           { a.d_q, d.d_model }),
+      q_norm         = nn.weight("self_attn.q_norm.weight",           { a.d_head }),
+      wo             = nn.weight("self_attn.o_proj.weight",           { d.d_model, a.d_q }),
+      post_attn_norm = nn.weight("post_attention_layernorm.weight",   { d.d_model }),
+      ffn_norm       = nn.weight("pre_feedforward_layernorm.weight",  { d.d_model }),
+      w_gate         = nn.weight("mlp.gate_proj.weight",              { a.d_ff, d.d_model }),
+      w_up           = nn.weight("mlp.up_proj.weight",                { a.d_ff, d.d_model }),
+      w_down         = nn.weight("mlp.down_proj.weight",              { d.d_model, a.d_ff }),
+      post_ffn_norm  = nn.weight("post_feedforward_layernorm.weight", { d.d_model }),
+      layer_scalar   = nn.weight("layer_scalar", { 1 }),
+    }
+    local own = a.source and nn.unused or nn.weight   -- files hold what sharing layers don't need
+    list.wk     = own("self_attn.k_proj.weight", { a.d_kv, d.d_model })
+    list.k_norm = own("self_attn.k_norm.weight", { a.d_head })
+    if not a.k_eq_v then list.wv = own("self_attn.v_proj.weight", { a.d_kv, d.d_model }) end
+    if a.window and not a.source then list.kv = nn.kv { window = a.window } end
+
+    if v.d_ple then
+      list.ple_gate = nn.weight("per_layer_input_gate.weight",      { d.d_ple, d.d_model })
+      list.ple_proj = nn.weight("per_layer_projection.weight",      { d.d_model, d.d_ple })
+      list.ple_norm = nn.weight("post_per_layer_input_norm.weight", { d.d_model })
+    end
+    if v.n_experts then
+      list.router_norm  = nn.weight("router.scale",            { d.d_model })
+      list.router       = nn.weight("router.proj.weight",      { d.n_experts, d.d_model })
+      list.expert_scale = nn.weight("router.per_expert_scale", { d.n_experts })
+      list.experts_glu  = nn.weight("experts.gate_up_proj",
+                                    { d.n_experts, d.d_expert_glu, d.d_model })
+      list.experts_down = nn.weight("experts.down_proj", { d.n_experts, d.d_model, d.d_expert })
+      list.experts_norm      = nn.weight("pre_feedforward_layernorm_2.weight",  { d.d_model })
+      list.post_dense_norm   = nn.weight("post_feedforward_layernorm_1.weight", { d.d_model })
+      list.post_experts_norm = nn.weight("post_feedforward_layernorm_2.weight", { d.d_model })
+    end
+    return list
+  end
+
+  local function attention(a, w, x, batch, kv)
+    local q = rope(head_norm(linear(x, w.wq), w.q_norm, norm), batch.positions, a.rope)
+    if a.source then
+      kv = nn.kv_of(a.source)
+    else
+      local k = linear(x, w.wk)
+      local values = a.k_eq_v and k or linear(x, w.wv)
+      k = rope(head_norm(k, w.k_norm, norm), batch.positions, a.rope)
+      kv = kv:append(k, head_norm(values, norm))
+    end
+    local spans = a.spans and batch.spans or nil
+    return linear(nn.attention(q, kv, spans, { scale = 1 }), w.wo)
+  end
+
+  local function mlp(w, x)
+    return linear(gelu_tanh(linear(x, w.w_gate)) * linear(x, w.w_up), w.w_down)
+  end
+
+  local function experts(w, x)   -- the router sees the stream itself
+    local u = rms_norm(x, w.router_norm, norm) * v.d_model ^ -0.5
+    local logits = linear(u, w.router, { wide = true })
+    local chosen = nn.top_k(logits, { k = d.n_active_experts })
+    local begin = nn.expert_begin(chosen, { n_experts = d.n_experts })
+    local rows = nn.expert_rows(chosen, begin)
+
+    local e = rms_norm(x, w.experts_norm, norm)
+    local g = nn.experts_glu(e, w.experts_glu, rows, begin, { activation = "gelu_tanh" })
+    local y = nn.experts_down(g, w.experts_down, rows, begin)
+    return nn.experts_sum(y, nn.route_weights(logits, chosen, w.expert_scale))
+  end
+
+  local function forward(a)
+    return function(w, x, batch, ple, kv)   -- x (tokens, d_model), ple (tokens, n_layers * d_ple)
+      local h = attention(a, w, rms_norm(x, w.attn_norm, norm), batch, kv)
+      x = x + rms_norm(h, w.post_attn_norm, norm)
+
+      local m = mlp(w, rms_norm(x, w.ffn_norm, norm))
+      if v.n_experts then
+        m = rms_norm(m, w.post_dense_norm, norm)
+          + rms_norm(experts(w, x), w.post_experts_norm, norm)
+      end
+      x = x + rms_norm(m, w.post_ffn_norm, norm)
+
+      if v.d_ple then
+        local g = gelu_tanh(linear(x, w.ple_gate)) * nn.layer_columns(ple, { width = d.d_ple })
+        x = x + rms_norm(linear(g, w.ple_proj), w.ple_norm, norm)
+      end
+      return nn.scale_by(x, w.layer_scalar)
+    end
+  end
+
+  local sliding_block = nn.block(weights(sliding))
+  local global_block  = nn.block(weights(global))
+  sliding_block.forward, global_block.forward = forward(sliding), forward(global)
+
+  local sliding_reader, global_reader
+  if v.n_shared then
+    local s, g = sharing(sliding, false), sharing(global, true)
+    sliding_reader = nn.block(weights(s))
+    global_reader  = nn.block(weights(g))
+    sliding_reader.forward, global_reader.forward = forward(s), forward(g)
+  end
+
+  local schedule = {}
+  for layer = 0, v.n_layers - 1 do
+    local block
+    if layer < n_owners then block = is_global(layer) and global_block or sliding_block
+    else block = is_global(layer) and global_reader or sliding_reader end
+    schedule[layer + 1] = { 1, block }
+  end
+
+  local text = "model.language_model."
+  local part = { d_model = d.d_model, weights = {
+    embed  = nn.weight(text .. "embed_tokens.weight", { d.n_vocab, d.d_model }),   -- and the head
+    layers = nn.layers(text .. "layers.%d.", schedule),
+    norm   = nn.weight(text .. "norm.weight", { d.d_model }),
+  } }
+  if v.d_ple then
+    part.weights.ple_embed = nn.weight(text .. "embed_tokens_per_layer.weight",
+                                       { d.n_vocab, d.d_ples })
+    part.weights.ple_in    = nn.weight(text .. "per_layer_model_projection.weight",
+                                       { d.d_ples, d.d_model })
+    part.weights.ple_norm  = nn.weight(text .. "per_layer_projection_norm.weight", { d.d_ple })
+  end
+
+  -- sqrt(d_model), rounded to the 8 bits of bf16 as the reference does.
+  local embed_scale = v.d_model ^ 0.5
+  local ulp = 2 ^ (math.floor(math.log(embed_scale, 2)) - 7)
+  embed_scale = math.floor(embed_scale / ulp + 0.5) * ulp
+
+  -- What each layer is told of a token: of its id, and of its first vector x.
+  local function per_layer(w, x, batch)
+    local told = nn.embedding(batch.token_ids, w.ple_embed) * v.d_ple ^ 0.5
+    local seen = head_norm(linear(x, w.ple_in) * v.d_model ^ -0.5, w.ple_norm, norm)
+    return (seen + told) * 2 ^ -0.5
+  end
+
+  -- Where a soft token stands, token_ids holds <pad>, soft_index its row in soft_rows; else -1.
+  function part.step(w, batch)   -- extents: tokens, sequences, outputs
+    local soft_rows  = nn.input("soft_rows", { nn.max_soft, d.d_model }, "bf16")
+    local soft_index = nn.input("soft_index", { nn.tokens }, "i32")
+
+    local x = nn.embedding(batch.token_ids, w.embed) * embed_scale
+    x = nn.insert_rows(x, soft_rows, soft_index)
+    x = w.layers(x, batch, v.d_ple and per_layer(w, x, batch) or nil)
+    local out = rms_norm(nn.rows(x, batch.output_rows), w.norm, norm)
+    return nn.softcap(linear(out, w.embed), { cap = 30 })
+  end
+
+  return part
+end

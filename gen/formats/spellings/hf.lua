@@ -54,13 +54,14 @@ local meanings = {
   rope_scaling = { none = "default null", llama3 = "llama3" },
 }
 
+-- Outside of layers, or in those that `step` runs: an encoder's have biases of their own.
 local function has_weight(model, pattern)
   for _, weight in ipairs(model.weights) do
     if weight.hf:find(pattern) then return true end
   end
-  for _, group in ipairs(model.groups) do
-    for _, block in ipairs(group.layers) do
-      for _, weight in ipairs(block.weights) do
+  for _, op in ipairs(model.programs[1].ops) do
+    for _, section in ipairs(op.sections or {}) do
+      for _, weight in ipairs(section.kind.weights) do
         if weight.hf:find(pattern) then return true end
       end
     end

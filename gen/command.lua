@@ -253,13 +253,22 @@ local function show(root, options)
   return 0
 end
 
+-- A chat format and the towers that a model includes are no models.
+local function is_model(name)
+  if not name:find "%.lua$" then return false end
+  for _, part in ipairs { "chat", "vision", "audio", "decoder", "clipped" } do
+    if name:find("_" .. part .. "%.lua$") then return false end
+  end
+  return true
+end
+
 local function list(root, options)
   if options.model then fail(2, "gen list lists all there is, not %s", options.model) end
   local recipes = require "gen.formats.recipes"
   local pipe = io.popen("ls " .. shell_quote(root .. "/models"))
   local files = {}
   for name in pipe:lines() do
-    if name:find "%.lua$" and not name:find "_chat%.lua$" then files[#files + 1] = name end
+    if is_model(name) then files[#files + 1] = name end
   end
   pipe:close()
   table.sort(files)

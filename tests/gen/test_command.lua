@@ -127,7 +127,9 @@ spec("list names models, variants and recipes", function()
   local output = gen "list"
   spec.contains(output, "llama_tiny.lua   small groups")
   spec.contains(output, "q4_1")
-  if output:find "_chat" then error "a chat format is no model" end
+  for _, part in ipairs { "_chat", "_vision", "_audio" } do
+    if output:find(part) then error(part .. " is no model") end
+  end
 end)
 
 spec("show gives the graph after a pass", function()

@@ -406,7 +406,8 @@ function nn.new(source)
   function words.encoder(settings, run)
     settings = is_plain(settings) and face.copy(settings) or {}
     for _, name in ipairs { "smallest", "largest" } do
-      local x = settings[name]
+      local x = settings[name] and words.value(settings[name])
+      settings[name] = x
       if math.type(x) ~= "integer" or x < 1 or x > 2 ^ 20 then
         fail("encoder: give { smallest = ..., largest = ... }: soft tokens of one item")
       end

@@ -2,8 +2,7 @@
 -- format that its weights' format wants (gen/formats: act.default, act.exact or act.cuda), through
 -- a `convert` that all readers of one row share, but int8 in two rows where its result leaves the
 -- program (gen/formats/act_q8x2.lua). On a CPU rope takes angles that are computed once a step; a
--- GPU has sines to spare and keeps rows in bf16, but what an operation says is wide and what leaves
--- `step`.
+-- GPU has sines to spare and keeps rows in bf16, but for what an operation says is wide and for logits.
 --
 -- Gains: int8 rows are a quarter of the bytes of floats; angles cost their sines once, not
 -- once a layer; bf16 rows are half as wide, in memory that a GPU has less of.
@@ -21,7 +20,7 @@ end
 -- Rows in bf16, but where sums or what they decide need more.
 local function narrow(program)
   local wide = {} -- logits, and what they are made from in place
-  for _, output in ipairs(program.name == "step" and program.outputs or {}) do
+  for _, output in ipairs(program.outputs) do
     local tensor = output.name == "logits" and output.tensor
     while tensor do
       wide[tensor] = true

@@ -15,9 +15,9 @@ local nn = require "gen.nn"
 local describe = {}
 
 describe.limits = {
-  instructions = 1.2e7, -- llama needs 60 thousand, Gemma 4 with its towers 8 million
+  instructions = 5e6, -- llama needs 140 thousand, Gemma 4 with its towers 1.3 million
   -- Of this process, for what instructions don't measure: long texts, joined or compared.
-  seconds = 6,
+  seconds = 5,
   -- Beyond what was used before; llama needs 100. One concatenation joins at most 200 texts
   -- before anybody can look, so this bounds what it takes.
   memory_kib = 4 * 1024,
@@ -296,8 +296,8 @@ function describe.load(options)
   end
 
   -- One hook for all: it counts, looks at the memory, and remembers the line. Every turn of a
-  -- loop and every call is a line event; both events count, because the hook's own instructions
-  -- count too and can hide each event of the other kind.
+  -- loop and every call is a line event; both events count. The hook's own instructions would
+  -- count too, so it begins the count anew.
   local instructions, step = 0, 8 -- so few that a text can't be doubled often in between
   local base_kib, base_seconds, turns = 0, 0, 0
   function source.spend(n)
@@ -307,15 +307,16 @@ function describe.load(options)
         describe.limits.instructions // 1000000))
     end
   end
-  local function hook(event, line)
+  local hook
+  hook = function(event, line)
     if event == "line" then
       local info = debug.getinfo(2, "S")
       if chunks[info.source] then last.file, last.line = info.source:sub(2), line end
     end
     source.spend(step)
     turns = turns + 1
-    if turns % 16 == 0 and os.clock() - base_seconds > describe.limits.seconds then
-      source.fail(("stopped after %d seconds: does it work on long texts?"):format(
+    if turns % 4 == 0 and os.clock() - base_seconds > describe.limits.seconds then
+      source.fail(("stopped after %d seconds: does it loop for ever, or on long texts?"):format(
         describe.limits.seconds))
     end
     if collectgarbage "count" - base_kib > describe.limits.memory_kib then
@@ -326,6 +327,7 @@ function describe.load(options)
       end
       source.spend(10000) -- what a collection is worth
     end
+    debug.sethook(hook, "l", step)
   end
 
   local face, model = nn.new(source)

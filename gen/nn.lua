@@ -651,6 +651,9 @@ function nn.new(source)
         if x.dtype ~= want and want ~= "any" then
           fail("%s: %s must be %s, got %s", def.name, name, want, x.dtype)
         end
+        if name == "x" and want == "f32" and not x.weight and #x.shape < 2 then
+          fail("%s: x must have rows and columns, got %s", def.name, size.shape_text(x.shape))
+        end
         check_place(def, name, x)
         inputs[#inputs + 1], shapes[i] = { name = name, tensor = x }, x.shape
       else
@@ -664,6 +667,11 @@ function nn.new(source)
     local shape = at_line(def.name, def.shape, table.unpack(shapes, 1, #def.inputs + 1))
     for i, x in ipairs(shape) do shape[i] = size.of(x) end
     at_line(def.name, graph.elements, shape)
+    for i = 2, #shape do
+      if not shape[i]:is_constant() then
+        fail("%s: its columns must be known when we generate, got %s", def.name, shape[i])
+      end
+    end
     if not (shape[1]:multiple() or shape[1]:is_constant()) then
       fail("%s: its rows must be an extent or a multiple of one, got %s", def.name, shape[1])
     end

@@ -42,7 +42,18 @@ function check.family(family)
     for _, output in ipairs(program.outputs) do identifier("an output", output.name) end
     for _, buffer in ipairs(program.buffers or {}) do identifier("a buffer", buffer.name) end
     for _, item in ipairs(program.ops) do
-      for _, section in ipairs(item.sections or {}) do identifier("a section", section.name) end
+      for _, section in ipairs(item.sections or {}) do
+        identifier("a section", section.name)
+        local packed = {}
+        for _, row in ipairs(section.weights) do
+          local weight = row.weight
+          if packed[weight] then
+            fail("%s:%d: weight '%s' is read in two ways (beside another one, and alone): it can be packed in one",
+              weight.file, weight.line, weight.role)
+          end
+          packed[weight] = true
+        end
+      end
     end
   end
 end

@@ -25,6 +25,7 @@ end
 
 return function(program, context)
   local model, taken = context.model, {}
+  for _, phase in ipairs(program.phases) do taken[phase.name .. "_scratch"] = true end
   local function unique(name, section)
     if taken[name] and section then name = name .. "_" .. section.kind.name end
     local base, n = name, 1

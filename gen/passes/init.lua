@@ -7,6 +7,7 @@ local passes = {}
 
 passes.names = {
   "signatures",    -- layers of one kind, split by their weights' formats
+  "rings",         -- windows that several kinds of layers read
   "lower",         -- activations in the format that weights want; angles once for all layers
   "fuse_glu",      -- silu(gate) * up: one operation
   "fuse_siblings", -- linears of one input: one operation

@@ -71,6 +71,7 @@ local function live_ranges(program)
         buffer.last = math.max(buffer.last, loops[row.loop].last)
       elseif row.loop and buffer and maker.section ~= row.section then
         -- What one layer leaves to those of another kind, likewise: kinds come in turn.
+        buffer.first = math.min(buffer.first, loops[row.loop].first)
         buffer.last = math.max(buffer.last, loops[row.loop].last)
       end
     end

@@ -5,9 +5,9 @@ local plan = {}
 
 -- What the planner is made of: no weights, text, engine or kernels.
 local SOURCES = "runtime/app/plan_main.c runtime/app/make_plan.c runtime/app/settings.c "
-  .. "runtime/plan/plan.c runtime/plan/report.c runtime/plan/size.c runtime/device/machine.c "
-  .. "runtime/base/status.c runtime/base/units.c runtime/base/json.c runtime/base/utf8.c "
-  .. "runtime/base/put.c runtime/base/span.c"
+  .. "runtime/plan/*.c runtime/device/machine.c runtime/base/status.c runtime/base/units.c "
+  .. "runtime/base/json.c runtime/base/json_scan.c runtime/base/utf8.c runtime/base/put.c "
+  .. "runtime/base/span.c"
 
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
@@ -19,15 +19,39 @@ local function execute(command)
   return how == "exit" and code or 128 + (code or 0)
 end
 
--- `out` holds the tables of model `name`; `rest` are the planner's options. Compiled again only
--- where a source is newer than the program: the tables are written only if they changed.
+-- Runs a script in the root, what it says goes to `log`.
+local function build(root, log, script)
+  return execute(("(cd %s && set -e\n%s) >%s 2>&1"):format(quote(root), script, quote(log)))
+end
+
+-- The planner's objects serve all models. Compiled again only where a source is newer; put in
+-- place as a whole, since two may be at it.
+local PLANNER = [[
+p=build/gen-plan/planner
+if [ ! -e $p.o ] || [ -n "$(find runtime/app runtime/plan runtime/base runtime/device runtime/model.h -name '*.[ch]' -newer $p.o | head -1)" ]; then
+  mkdir -p $p.$$
+  for f in %s; do ${CC:-cc} -O1 -std=c11 -D_GNU_SOURCE -I. -c $f -o $p.$$/$(echo $f | tr / -).o; done
+  ${LD:-ld} -r $p.$$/*.o -o $p.$$.o
+  rm -r $p.$$
+  mv $p.$$.o $p.o
+fi
+]]
+
+-- `out` holds the tables of model `name`, which are written only if they changed.
+local MODEL = [[
+p=%s
+if [ ! -x "$p" ] || [ -n "$(find build/gen-plan/planner.o runtime/model.h %s -newer "$p" | head -1)" ]; then
+  ${CC:-cc} -O0 -std=c11 -I. -I%s %s build/gen-plan/planner.o -lm -o "$p.$$"
+  mv "$p.$$" "$p"
+fi
+]]
+
+-- `rest` are the planner's options.
 function plan.run(root, out, name, rest)
   local program, log = out .. "/plan", out .. "/plan.log"
   local tables = quote(out .. "/" .. name .. ".c")
-  local compile = ("cd %s && if [ ! -x %s ] || [ -n \"$(find runtime/app runtime/plan runtime/base runtime/device runtime/model.h %s -name '*.[ch]' -newer %s | head -1)\" ]; then "
-    .. "${CC:-cc} -O1 -std=c11 -D_GNU_SOURCE -I. -I%s %s %s -lm -o %s >%s 2>&1; fi"):format(
-    quote(root), quote(program), tables, quote(program), quote(out), tables, SOURCES, quote(program), quote(log))
-  if execute(compile) ~= 0 then fail("the plan of %s doesn't compile: see %s", name, log) end
+  local script = PLANNER:format(SOURCES) .. MODEL:format(quote(program), tables, quote(out), tables)
+  if build(root, log, script) ~= 0 then fail("the plan of %s doesn't compile: see %s", name, log) end
 
   local words = { quote(program) }
   for _, word in ipairs(rest) do words[#words + 1] = quote(word) end

@@ -1,11 +1,14 @@
-/* runtime/app/make_plan.c -- From settings to a plan that is shown, without weights, text or engine: `gen
- * plan` links this and no more. */
+/* runtime/app/make_plan.c -- From settings to a plan that is shown, without weights, text or
+ * engine: `gen plan` links this and no more. */
 #include "runtime/app/app.h"
 
+#include "runtime/base/units.h"
 #include "runtime/device/machine.h"
+#include "runtime/plan/against.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,23 +26,29 @@ enum burin_status burin_app_kv_dtype(
     const int found = burin_dtype_by_name(name);
     if (found < 0)
         return burin_fail(
-                err, BURIN_EUSAGE, "--kv-cache-dtype is bf16 or f32, not '%.40s'", name);
+                err, BURIN_EUSAGE,
+                "--kv-cache-dtype is bf16, f32, fp8 or nvfp4, not '%.40s'", name);
     *dtype = (enum burin_dtype)found;
     return BURIN_OK;
 }
 
+/* ---- What is asked for ------------------------------------------------------------------- */
+
+/* Exactly one holds, and giving one switches the default reserve off. */
 static enum burin_status read_limit(
         const struct burin_settings *settings,
         struct burin_plan_request *request,
         struct burin_error *err)
 {
-    const int n = settings->vram_limit.given + settings->vram_reserve.given +
+    const int n_kv = (settings->kv_tokens > 0) + settings->kv_bytes.given;
+    const int n = n_kv + settings->vram_limit.given + settings->vram_reserve.given +
                   settings->vram_fraction.given;
     if (n > 1)
         return burin_fail(
                 err, BURIN_EUSAGE,
-                "give one of --vram-limit, --vram-reserve and --vram-fraction");
-    request->limit = BURIN_LIMIT_RESERVE_DEFAULT;
+                "give one of --kv-tokens, --kv-bytes, --vram-limit, --vram-reserve and "
+                "--vram-fraction");
+    request->limit = n_kv ? BURIN_LIMIT_RESERVE : BURIN_LIMIT_RESERVE_DEFAULT;
     if (settings->vram_limit.given) {
         request->limit = BURIN_LIMIT_BYTES;
         request->limit_bytes = settings->vram_limit.bytes;
@@ -53,9 +62,39 @@ static enum burin_status read_limit(
     return BURIN_OK;
 }
 
-/* The family that would run here; one that is named may be planned anywhere. */
+/* "fixed=19.57GiB,graphs=0.4748GiB", or one of them. */
+static enum burin_status read_assumptions(
+        const char *text, struct burin_plan_request *request, struct burin_error *err)
+{
+    while (text && *text) {
+        const size_t name = strcspn(text, "=,");
+        const size_t length = strcspn(text, ",");
+        const bool fixed = name == 5 && strncmp(text, "fixed", 5) == 0;
+        const bool graphs = name == 6 && strncmp(text, "graphs", 6) == 0;
+        int64_t bytes = 0;
+        if ((!fixed && !graphs) || name >= length ||
+            burin_parse_bytes(text + name + 1, length - name - 1, &bytes, NULL))
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "--assume is fixed=SIZE,graphs=SIZE or one of them, not '%.60s'", text);
+        if (fixed) {
+            request->fixed_given = true;
+            request->fixed_bytes = bytes;
+        } else {
+            request->graphs_given = true;
+            request->graphs_bytes = bytes;
+        }
+        text += length;
+        text += *text == ',';
+    }
+    return BURIN_OK;
+}
+
+/* The family that runs on the card, or the one that is named: it may be planned for any card
+ * that is new enough, and any CPU's for any memory. */
 static enum burin_status choose_family(
         const struct burin_app *app,
+        const struct burin_card *card,
         const struct burin_family **family,
         struct burin_error *err)
 {
@@ -63,12 +102,22 @@ static enum burin_status choose_family(
     const bool exact = app->settings.exact;
     for (int i = 0; i < app->model->n_families && target; i++) {
         const struct burin_family *at = &app->model->families[i];
-        if (at->exact == exact && strcmp(at->name, target) == 0) {
-            *family = at;
-            return BURIN_OK;
-        }
+        if (at->exact != exact || strcmp(at->name, target) != 0)
+            continue;
+        if (at->sm > card->sm || (card->sm && !at->sm))
+            return burin_fail(
+                    err, BURIN_EUSAGE, "--target %s does not run on %s%s", target,
+                    card->name, card->sm ? "" : ", which is no GPU: --card names one");
+        *family = at;
+        return BURIN_OK;
     }
-    return burin_machine_family(app->model, target, exact, family, err);
+    if (!card->sm)
+        return burin_machine_family(app->model, target, exact, family, err);
+    if (target || exact)
+        return burin_fail(
+                err, BURIN_EUSAGE, "%s has no family %s%s for %s", app->model->name,
+                target ? target : "of a GPU", exact ? " with --exact" : "", card->name);
+    return burin_card_family(card, app->model, family, err);
 }
 
 static enum burin_status make_plan(
@@ -86,32 +135,99 @@ static enum burin_status make_plan(
         .n_batch = settings->n_batch,
         .kv_tokens = settings->kv_tokens,
         .kv_bytes = settings->kv_bytes.bytes,
+        .n_draft = settings->n_draft,
+        .images_given = settings->n_images.given,
+        .n_images = (int)settings->n_images.bytes,
+        .n_frames = settings->n_frames,
+        .n_clips = settings->n_clips,
+        .padding_given = true,
+        .graph_padding = settings->graph_padding,
+        .encoder_arena = settings->encoder_arena.bytes,
         .weights_at_hand = tokenizer_bytes,
         .tokenizer_bytes = tokenizer_bytes ? (int64_t)*tokenizer_bytes : 0,
-        .granule = sysconf(_SC_PAGESIZE),
     };
     enum burin_status status =
             burin_app_kv_dtype(app, &request.kv_dtype_given, &request.kv_dtype, err);
+    for (int i = 0; i < settings->graphs.n && !status; i++)
+        status = burin_graphs_parse(&request.graphs, settings->graphs.values[i], err);
+    if (!status)
+        status = read_assumptions(settings->assume, &request, err);
     if (!status)
         status = read_limit(settings, &request, err);
     if (!status)
-        status = choose_family(app, &request.family, err);
-    if (!status)
         status = settings->card ? burin_card_parse(&request.card, settings->card, err)
                                 : burin_machine_card(&request.card, err);
-    return status ? status : burin_plan_make(plan, &request, err);
+    if (!status)
+        status = choose_family(app, &request.card, &request.family, err);
+    if (status)
+        return status;
+    /* A GPU's granule is the device's to tell. */
+    request.granule = request.family->sm ? 0 : sysconf(_SC_PAGESIZE);
+    return burin_plan_make(plan, &request, err);
+}
+
+/* ---- What is shown ----------------------------------------------------------------------- */
+
+static enum burin_status draw(
+        const struct burin_plan *plan, const char *path, struct burin_error *err)
+{
+    FILE *out = fopen(path, "w");
+    if (!out)
+        return burin_fail(err, BURIN_EIO, "cannot write %.200s: %s", path, strerror(errno));
+    burin_plan_svg(plan, out);
+    const bool failed = ferror(out);
+    if (fclose(out) || failed)
+        return burin_fail(err, BURIN_EIO, "cannot write all of %.200s", path);
+    return BURIN_OK;
+}
+
+static enum burin_status compare(
+        const struct burin_plan *plan, const char *path, struct burin_error *err)
+{
+    static char bytes[1 << 20]; /* a plan's JSON takes a hundredth of it */
+    static struct burin_plan_facts before, after;
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return burin_fail(
+                err, BURIN_EMISSING, "cannot read %.200s: %s", path, strerror(errno));
+    size_t length = fread(bytes, 1, sizeof bytes, in);
+    const bool whole = feof(in) && !ferror(in);
+    fclose(in);
+    if (!whole)
+        return burin_fail(err, BURIN_EFORMAT, "%.200s is no plan's --json", path);
+    enum burin_status status = burin_plan_facts_read(&before, path, bytes, length, err);
+    if (status)
+        return status;
+
+    FILE *out = fmemopen(bytes, sizeof bytes, "w");
+    if (!out)
+        return burin_fail(err, BURIN_EIO, "no memory for a plan: %s", strerror(errno));
+    burin_plan_json(plan, out);
+    length = (size_t)ftell(out);
+    fclose(out);
+    status = burin_plan_facts_read(&after, "this plan", bytes, length, err);
+    if (!status)
+        burin_plan_facts_compare(&before, &after, stdout);
+    return status;
 }
 
 enum burin_status burin_app_show_plan(
         const struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err)
 {
-    struct burin_plan plan;
-    enum burin_status status = burin_settings_no_words(&app->settings, BURIN_PLAN, err);
+    static struct burin_plan plan;
+    const struct burin_settings *settings = &app->settings;
+    enum burin_status status = burin_settings_no_words(settings, BURIN_PLAN, err);
     if (!status)
         status = make_plan(app, tokenizer_bytes, &plan, err);
+    if (!status && settings->svg_file)
+        status = draw(&plan, settings->svg_file, err);
+    if (!status && settings->explain)
+        return burin_plan_explain(&plan, settings->explain, stdout, err);
+    if (!status && settings->against_file)
+        return compare(&plan, settings->against_file, err);
     if (status)
         return status;
-    if (app->settings.json) {
+    if (settings->json) {
         burin_plan_json(&plan, stdout);
         return burin_plan_check(&plan, err);
     }

@@ -35,6 +35,7 @@ enum kind {
     REAL,
     SHARE, /* a real above 0 and at most 1 */
     GIVEN_BYTES,
+    GIVEN_INTEGER,
     GIVEN_REAL,
     CHOICE, /* `choices` separated by '|', the field holds the index */
     NOTED,  /* accepted; `help` is said on stderr */
@@ -132,14 +133,15 @@ static const struct option options[] = {
       "tokens a sequence may reach, 0 for the model's own", RUN | EVAL | PLAN | BENCH,
       CONTEXT, FIELD(n_ctx), -1, INT_MAX, NULL, NULL },
     { "-np --parallel", "--max-num-seqs --max-running-requests --max-concurrent", "N",
-      "sequences at once", PLAN, INTEGER, FIELD(n_sequences), 1, BURIN_MAX_PARALLEL, "1",
-      NULL },
+      "sequences at once; default 1, on a GPU what the card carries", PLAN, INTEGER,
+      FIELD(n_sequences), 1, BURIN_MAX_PARALLEL, NULL, NULL },
     { "-b --batch-size",
       "-ub --ubatch-size --max-num-batched-tokens --prefill-chunk --prefill-chunk-size",
       "N", "tokens a step computes at most", SIZED, INTEGER, FIELD(n_batch), 1,
       BURIN_MAX_BATCH, "2048", NULL },
     { "--kv-cache-dtype", "-ctk -ctv --kv-dtype --cache-type-k --cache-type-v", "TYPE",
-      "of keys and values: bf16 or f32", SIZED, TEXT, FIELD(kv_dtype), 0, 0, NULL, NULL },
+      "of keys and values: bf16, f32, on a GPU fp8, nvfp4", SIZED, TEXT, FIELD(kv_dtype), 0,
+      0, NULL, NULL },
     { "--exact", NULL, NULL, "compute in f32 throughout", SIZED | INFO, FLAG, FIELD(exact),
       0, 0, NULL, NULL },
     { "--target", NULL, "FAMILY", "avx512 or portable; default: what the processor has",
@@ -155,8 +157,31 @@ static const struct option options[] = {
     { "--vram-fraction", "--gpu-memory-utilization --mem-fraction-static", "F",
       "share of the memory that may be used", PLAN, GIVEN_REAL, FIELD(vram_fraction), 0, 1,
       NULL, NULL },
-    { "--card", NULL, "CARD", "plan for another memory: 8GiB", PLAN, TEXT, FIELD(card), 0,
-      0, NULL, NULL },
+    { "--card", NULL, "CARD", "plan for it: rtx5090, or 8GiB, or 23.46GiB,sm_120", PLAN,
+      TEXT, FIELD(card), 0, 0, NULL, NULL },
+    { "--draft", "--draft-tokens --draft-max --spec-draft-n-max --num-speculative-tokens",
+      "K", "tokens drafted a step and sequence", PLAN, INTEGER, FIELD(n_draft), 0,
+      BURIN_MAX_DRAFT, "0", NULL },
+    { "--images", NULL, "N", "pictures kept at once; default 1 on a GPU", PLAN,
+      GIVEN_INTEGER, FIELD(n_images), 0, BURIN_MAX_ITEMS, NULL, NULL },
+    { "--video-frames", NULL, "N", "frames of video kept at once", PLAN, INTEGER,
+      FIELD(n_frames), 0, BURIN_MAX_ITEMS, "0", NULL },
+    { "--audio-clips", NULL, "N", "pieces of sound kept at once", PLAN, INTEGER,
+      FIELD(n_clips), 0, BURIN_MAX_ITEMS, "0", NULL },
+    { "--graphs", NULL, "LIST", "none, or step=1,2,4 (repeat for other programs)", PLAN,
+      TEXTS, FIELD(graphs), 0, 0, NULL, NULL },
+    { "--graph-padding", NULL, "PERCENT", "of a step that may be padding", PLAN, INTEGER,
+      FIELD(graph_padding), 0, 99, "25", NULL },
+    { "--encoder-arena", NULL, "SIZE", "arena that an encoder may use at most", PLAN,
+      GIVEN_BYTES, FIELD(encoder_arena), 1, 0, NULL, NULL },
+    { "--assume", NULL, "WHAT", "fixed=SIZE,graphs=SIZE in place of what is derived", PLAN,
+      TEXT, FIELD(assume), 0, 0, NULL, NULL },
+    { "--svg", NULL, "FILE", "draw the card", PLAN, TEXT, FIELD(svg_file), 0, 0, NULL,
+      NULL },
+    { "--explain", NULL, "BUFFER", "where it comes from and what shares its bytes", PLAN,
+      TEXT, FIELD(explain), 0, 0, NULL, NULL },
+    { "--against", NULL, "FILE", "what changed since this plan's --json", PLAN, TEXT,
+      FIELD(against_file), 0, 0, NULL, NULL },
 
     { "--json", NULL, NULL, "one JSON object on stdout", ALL, FLAG, FIELD(json), 0, 0, NULL,
       NULL },
@@ -463,6 +488,13 @@ static enum burin_status set(
         given->given = !status;
         return status ? burin_fail(err, BURIN_EUSAGE, "%s: %s", from->name, why.message)
                       : BURIN_OK;
+    }
+    case GIVEN_INTEGER: {
+        struct burin_given *given = field;
+        status = read_number(from, text, true, &number, err);
+        given->bytes = (int64_t)number;
+        given->given = !status;
+        return status;
     }
     case GIVEN_REAL: {
         struct burin_given *given = field;

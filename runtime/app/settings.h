@@ -69,6 +69,17 @@ struct burin_settings {
     struct burin_given kv_bytes;
     int kv_tokens;
     const char *card;
+    int n_draft;
+    struct burin_given n_images;
+    int n_frames;
+    int n_clips;
+    struct burin_texts graphs;
+    int graph_padding;
+    struct burin_given encoder_arena;
+    const char *assume;
+    const char *svg_file;
+    const char *explain;
+    const char *against_file;
 
     const char *prompt;
     const char *prompt_file;

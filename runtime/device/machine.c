@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { MAX_CPUS = 4096, MAX_PATH = 512, MAX_FILE = 8192 };
@@ -207,6 +208,23 @@ int burin_machine_processors(void)
     return limited(CPU_COUNT_S(sizeof allowed, allowed));
 }
 
+/* `ulimit -v`: addresses run out, whatever memory is free. */
+static void limit_address_space(size_t *available, size_t *total)
+{
+    char text[64];
+    uint64_t pages;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        !read_file("/proc/self/statm", text, sizeof text) || !find_number(text, "", &pages))
+        return;
+    const uint64_t used = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+    if (*available > left)
+        *available = left;
+    if (*total > limit.rlim_cur)
+        *total = limit.rlim_cur;
+}
+
 enum burin_status burin_machine_memory(
         size_t *available, size_t *total, struct burin_error *err)
 {
@@ -221,6 +239,7 @@ enum burin_status burin_machine_memory(
 
     *available = available_kib * 1024;
     *total = total_kib * 1024;
+    limit_address_space(available, total);
     for (size_t i = 0; i < sizeof memory_cgroups / sizeof *memory_cgroups; i++)
         limit_memory(&memory_cgroups[i], available, total);
     return BURIN_OK;
@@ -263,15 +282,17 @@ bool burin_machine_has(enum burin_cpu_feature feature)
     return false;
 }
 
-/* "portable, avx512": the names of all families, each once. */
+/* "portable, avx512": the names of all families of processors, each once. */
 static void put_families(const struct burin_model *model, struct burin_put *text)
 {
     for (int i = 0; i < model->n_families; i++) {
+        if (model->families[i].sm)
+            continue;
         int first = 0;
         while (strcmp(model->families[first].name, model->families[i].name) != 0)
             first++;
         if (first == i)
-            burin_put(text, "%s%s", i ? ", " : "", model->families[i].name);
+            burin_put(text, "%s%s", text->used ? ", " : "", model->families[i].name);
     }
 }
 
@@ -285,7 +306,7 @@ enum burin_status burin_machine_family(
     const struct burin_family *lacking = NULL;
     for (int i = 0; i < model->n_families; i++) {
         const struct burin_family *at = &model->families[i];
-        if (at->exact != exact || (target && strcmp(target, at->name) != 0))
+        if (at->sm || at->exact != exact || (target && strcmp(target, at->name) != 0))
             continue;
         if (burin_machine_has(at->cpu_feature)) {
             *family = at;

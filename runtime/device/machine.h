@@ -20,8 +20,8 @@ int burin_machine_cores(void);
 /* Processors that may run at once, hyperthreads among them: more threads only wait. */
 int burin_machine_processors(void);
 
-/* Of this machine, or of the cgroup that we are in where that is less. `available` counts
- * page cache that the kernel would give up. */
+/* Of this machine, or of the cgroup that we are in, or of our address space (ulimit -v) where
+ * that is less. `available` counts page cache that the kernel would give up. */
 enum burin_status burin_machine_memory(
         size_t *available, size_t *total, struct burin_error *err);
 

@@ -1,14 +1,23 @@
 #include "runtime/plan/report.h"
 
-#include "runtime/base/json.h"
 #include "runtime/base/units.h"
+#include "runtime/plan/runs.h"
+#include "runtime/plan/shape.h"
 #include "runtime/plan/size.h"
+#include "runtime/plan/sketch.h"
+
+#include <string.h>
 
 static const char *const kinds[] = {
     [BURIN_DERIVED] = "derived",
     [BURIN_ASSUMED] = "assumed",
     [BURIN_MEASURED] = "measured",
 };
+
+const char *burin_kind_name(enum burin_kind kind)
+{
+    return kinds[kind];
+}
 
 /* "8,192", and "8,192 of 131,072" where the model could do more. */
 static void out_of(FILE *out, const char *label, int64_t n, int64_t most, const char *unit)
@@ -17,6 +26,34 @@ static void out_of(FILE *out, const char *label, int64_t n, int64_t most, const 
     if (most > n)
         fprintf(out, " of %s", burin_grouped(most).text);
     fprintf(out, "%s", unit);
+}
+
+/* ---- What is planned ------------------------------------------------------------------- */
+
+static void write_items(const struct burin_plan *plan, FILE *out)
+{
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        const struct burin_planned_program *planned = &plan->programs[p];
+        const bool audio = burin_is_audio(program);
+        if (!burin_is_encoder(program))
+            continue;
+        fprintf(out, "  %-12s ", audio ? "sound" : "pictures");
+        if (!planned->active) {
+            fprintf(out, "none (%s)\n",
+                    audio ? "--audio-clips" : "--images, --video-frames");
+            continue;
+        }
+        const int item = planned->n_eager < program->largest_item ? planned->n_eager
+                                                                  : program->largest_item;
+        if (audio)
+            fprintf(out, "%d clips kept (--audio-clips)", plan->n_clips);
+        else
+            fprintf(out, "%d kept (--images), %d frames of video (--video-frames)",
+                    plan->n_images, plan->n_frames);
+        fprintf(out, "; each becomes %d to %d tokens for the decoder (soft tokens)\n",
+                program->smallest_item, item);
+    }
 }
 
 static void write_head(const struct burin_plan *plan, FILE *out)
@@ -29,68 +66,192 @@ static void write_head(const struct burin_plan *plan, FILE *out)
             burin_grouped(model->n_elements).text, bits);
     fprintf(out, "  family       %s%s\n", plan->family->name,
             plan->family->exact ? ", exact" : "");
-    fprintf(out, "  threads      %d\n", plan->n_threads);
-    out_of(out, "  context      ", plan->n_ctx, plan->model->n_ctx, " tokens (--ctx-size)");
+    if (!plan->family->sm)
+        fprintf(out, "  threads      %d\n", plan->n_threads);
+    out_of(out, "  context      ", plan->n_ctx, model->n_ctx, " tokens (--ctx-size)");
     fprintf(out, " x %d at once (--parallel)\n", plan->n_sequences);
-    fprintf(out, "  step         %s tokens (--batch-size), logits of %s\n\n",
+    fprintf(out, "  step         %s tokens (--batch-size), logits of %s\n",
             burin_grouped(plan->n_batch).text, burin_grouped(plan->n_outputs).text);
+    if (plan->n_draft)
+        fprintf(out, "  draft        %d tokens a step and sequence (--draft)\n",
+                plan->n_draft);
+    write_items(plan, out);
+    fprintf(out, "\n");
 }
 
 static void write_owners(const struct burin_plan *plan, FILE *out)
 {
-    fprintf(out, "  %-10s %10s %17s  %-8s  %s\n", "owner", "", "bytes", "kind", "what");
+    fprintf(out, "  %-13s %10s %17s  %-8s  %s\n", "owner", "", "bytes", "kind", "what");
     for (int i = 0; i < plan->n_owners; i++) {
         const struct burin_plan_owner *owner = &plan->owners[i];
-        fprintf(out, "  %-10s %10s %17s  %-8s  %s\n", owner->name,
+        fprintf(out, "  %-13s %10s %17s  %-8s  %s\n", owner->name,
                 burin_human_bytes(owner->bytes).text, burin_grouped(owner->bytes).text,
                 kinds[owner->kind], owner->what);
     }
-    fprintf(out, "  %-10s %10s %17s\n\n", "total",
-            burin_human_bytes(plan->total_bytes).text,
+    fprintf(out, "  %-13s %10s %17s\n", "total", burin_human_bytes(plan->total_bytes).text,
             burin_grouped(plan->total_bytes).text);
+    fprintf(out,
+            "  derived: follows from the model's graph and the options. assumed: the worst "
+            "known, or told by\n  --assume. measured: read from the device.\n\n");
 }
 
-/* The first phase whose rows this plan has no number of, or NULL. Only its fixed bytes are in
- * the total. */
-static const char *phase_of_unknown_size(
-        const struct burin_plan *plan, const struct burin_program *program)
+/* ---- Runs ------------------------------------------------------------------------------- */
+
+static void write_phases(
+        const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
 {
+    const struct burin_program *program = run->program;
     for (int row = 0; row < program->n_costs; row++) {
-        const struct burin_linear *bytes = &program->costs[row].bytes;
-        if (bytes->slope.terms[0].factor && !plan->n[bytes->extent])
-            return program->costs[row].phase;
+        const struct burin_chunk_cost *cost = &program->costs[row];
+        const size_t bytes = burin_linear_at(
+                &cost->bytes, &plan->params, run->extents[cost->bytes.extent]);
+        fprintf(out, "%s %s %s",
+                row == 0                    ? ""
+                : row == program->n_carried ? " + the larger of"
+                : row < program->n_carried  ? " +"
+                                            : ",",
+                cost->phase, burin_human_bytes((int64_t)bytes).text);
     }
-    return NULL;
 }
 
-static void write_programs(const struct burin_plan *plan, FILE *out)
+static void write_pieces(
+        const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
 {
-    for (int i = 0; i < plan->family->n_programs; i++) {
-        const struct burin_program *program = &plan->family->programs[i];
-        const char *unknown = phase_of_unknown_size(plan, program);
-        if (unknown) {
-            fprintf(out, "  program %s: not in this plan, which has no number of %s\n",
-                    program->name, unknown);
-            continue;
-        }
-        fprintf(out, "  program %s: arena", program->name);
-        for (int row = 0; row < program->n_costs; row++) {
-            const struct burin_chunk_cost *cost = &program->costs[row];
-            const size_t bytes = burin_linear_at(
-                    &cost->bytes, &plan->params, plan->n[cost->bytes.extent]);
-            fprintf(out, "%s %s %s",
-                    row == 0                    ? ""
-                    : row == program->n_carried ? " + the larger of"
-                                                : ",",
-                    cost->phase, burin_human_bytes((int64_t)bytes).text);
-        }
-        fprintf(out, "; %d kernels a run\n", program->graph.kernel_nodes);
+    struct burin_plan_piece pieces[3];
+    const int n = burin_plan_pieces(plan, run, pieces, 3);
+    for (int i = 0; i < n; i++) {
+        char shape[BURIN_SHAPE_TEXT];
+        burin_plan_shape(plan, run, &pieces[i], shape);
+        fprintf(out, "    %-6s %-20s %-28s %s bytes\n",
+                pieces[i].input ? "input" : "buffer", pieces[i].name, shape,
+                burin_grouped(pieces[i].bytes).text);
     }
-    if (plan->kv)
-        fprintf(out, "  KV: %s pages of %d tokens in %s = %s tokens, %s bytes each\n",
-                burin_grouped(plan->n_pages).text, plan->kv->page_tokens,
-                burin_dtype_name(plan->kv->dtype), burin_grouped(plan->kv_tokens).text,
-                burin_grouped((int64_t)plan->kv->bytes_per_token).text);
+}
+
+/* On a CPU each program has one kind of run, and no graphs. */
+static void write_cpu_programs(const struct burin_plan *plan, FILE *out)
+{
+    struct burin_plan_run run;
+    for (int i = 0; burin_plan_run_at(plan, i, &run); i++) {
+        fprintf(out, "  program %s: arena", run.program->name);
+        write_phases(plan, &run, out);
+        fprintf(out, "; %d kernels a run\n", run.program->graph.kernel_nodes);
+    }
+    for (int p = 0; p < plan->family->n_programs; p++)
+        if (!plan->programs[p].active)
+            fprintf(out, "  program %s: not in this plan\n",
+                    plan->family->programs[p].name);
+}
+
+/* What runs of this size would cost if its graph were left out. */
+static void write_without(
+        const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
+{
+    const int p = (int)(run->program - plan->family->programs);
+    const struct burin_ladder *ladder = &plan->programs[p].graphs;
+    int i = 0;
+    while (ladder->sizes[i] != run->n)
+        i++;
+    const int next = burin_ladder_without(ladder, i);
+    if (next)
+        fprintf(out, "as %d, %d %% of it padding\n", next, 100 * (next - run->n) / next);
+    else
+        fprintf(out, "kernel by kernel\n");
+}
+
+static void write_run(
+        const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
+{
+    const struct burin_graph_cost *graph = &run->program->graph;
+    fprintf(out, "  %-14s %7d %7d %10s %10s", run->program->name, run->n,
+            run->extents[burin_is_encoder(run->program) ? BURIN_SOFT : BURIN_TOKENS],
+            burin_human_bytes(run->input_bytes).text,
+            burin_human_bytes(run->arena_bytes).text);
+    if (run->graph) {
+        fprintf(out, " %7d %10s  ", graph->kernel_nodes + graph->copy_nodes,
+                burin_human_bytes(run->driver_bytes).text);
+        write_without(plan, run, out);
+    } else {
+        fprintf(out, " %7s %10s  any size up to this, kernel by kernel\n", "-", "-");
+    }
+}
+
+static void write_runs(const struct burin_plan *plan, FILE *out)
+{
+    struct burin_plan_run run;
+    fprintf(out,
+            "  A graph is a run that the driver has recorded and replays as one. n counts "
+            "sequences of a step, soft\n  tokens of an encoder; fewer are padded to it. "
+            "One "
+            "run follows another, so inputs and arena are the\n  same memory for all: the "
+            "largest counts. What the driver keeps for nodes (launches and copies) adds\n  "
+            "up, %s each (%s).\n\n",
+            burin_human_bytes(plan->node_bytes).text,
+            plan->graphs_assumed ? "--assume has another total" : "assumed");
+    fprintf(out, "  %-14s %7s %7s %10s %10s %7s %10s  %s\n", "run", "n", "tokens", "inputs",
+            "arena", "nodes", "driver", "without its graph");
+    for (int i = 0; burin_plan_run_at(plan, i, &run); i++)
+        write_run(plan, &run, out);
+    fprintf(out, "\n");
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        bool found = false;
+        struct burin_plan_run at;
+        for (int i = 0; burin_plan_run_at(plan, i, &at); i++)
+            if (at.program == &plan->family->programs[p]) {
+                run = at;
+                found = true;
+            }
+        if (!found)
+            continue;
+        fprintf(out, "  %s at %s %d: arena", run.program->name,
+                burin_extent_name(
+                        burin_is_encoder(run.program) ? BURIN_SOFT : BURIN_TOKENS),
+                run.extents[burin_is_encoder(run.program) ? BURIN_SOFT : BURIN_TOKENS]);
+        write_phases(plan, &run, out);
+        fprintf(out, "; its largest pieces\n");
+        write_pieces(plan, &run, out);
+    }
+    fprintf(out, "\n");
+}
+
+/* ---- KV and the verdict ---------------------------------------------------------------- */
+
+static void write_states(const struct burin_plan *plan, FILE *out)
+{
+    const struct burin_kv_layout *kv = plan->kv;
+    int rings = 0, window = 0, scans = 0;
+    for (int i = 0; i < kv->n_rows; i++) {
+        if (!plan->programs[kv->rows[i].program].active)
+            continue;
+        rings += kv->rows[i].state == BURIN_STATE_RING;
+        scans += kv->rows[i].state == BURIN_STATE_FIXED;
+        if (kv->rows[i].window > window)
+            window = kv->rows[i].window;
+    }
+    if (plan->state.windows)
+        fprintf(out,
+                "      %s bytes a sequence: windows of %d layers, the newest %s tokens\n",
+                burin_grouped(plan->state.windows).text, rings, burin_grouped(window).text);
+    if (plan->state.scans)
+        fprintf(out, "      %s bytes a sequence: states of %d scans\n",
+                burin_grouped(plan->state.scans).text, scans);
+    if (plan->state.drafts)
+        fprintf(out, "      %s bytes a sequence: more of these for %d drafted tokens\n",
+                burin_grouped(plan->state.drafts).text, plan->n_draft);
+}
+
+static void write_kv(const struct burin_plan *plan, FILE *out)
+{
+    if (!plan->kv)
+        return;
+    fprintf(out, "  KV: %s pages of %d tokens in %s = %s tokens, %s bytes each\n",
+            burin_grouped(plan->n_pages).text, plan->kv->page_tokens,
+            burin_dtype_name(plan->kv->dtype), burin_grouped(plan->kv_tokens).text,
+            burin_grouped(plan->state.token).text);
+    write_states(plan, out);
+    if (plan->family->sm && plan->n_ctx)
+        fprintf(out, "      %.1f sequences of the whole context; shorter ones share it\n",
+                (double)plan->kv_tokens / plan->n_ctx);
 }
 
 static void write_verdict(const struct burin_plan *plan, FILE *out)
@@ -108,116 +269,30 @@ static void write_verdict(const struct burin_plan *plan, FILE *out)
                 burin_human_bytes(plan->limit_bytes - plan->total_bytes).text);
         out_of(out, " Longest context here: ", plan->longest_context, plan->model->n_ctx,
                " tokens");
-        fprintf(out, "; most at once: %s.\n", burin_grouped(plan->most_sequences).text);
+        fprintf(out, "; most at once: %s; largest step: %s tokens.\n",
+                burin_grouped(plan->most_sequences).text,
+                burin_grouped(plan->largest_batch).text);
         return;
     }
     const struct burin_plan_owner *largest = &plan->owners[plan->largest];
+    char pieces[512];
+    burin_plan_largest_text(plan, pieces, sizeof pieces);
     fprintf(out,
-            "It does not fit: short by %s (%s bytes). The largest part is %s, %s.\n%s\n",
+            "It does not fit: short by %s (%s bytes). The largest part is %s, "
+            "%s.\n%s\n%s\n",
             burin_human_bytes(plan->short_by_bytes).text,
             burin_grouped(plan->short_by_bytes).text, largest->name,
-            burin_human_bytes(largest->bytes).text, plan->advice);
+            burin_human_bytes(largest->bytes).text, pieces, plan->advice);
 }
 
 void burin_plan_report(const struct burin_plan *plan, FILE *out)
 {
     write_head(plan, out);
     write_owners(plan, out);
-    write_programs(plan, out);
+    if (plan->family->sm)
+        write_runs(plan, out);
+    else
+        write_cpu_programs(plan, out);
+    write_kv(plan, out);
     write_verdict(plan, out);
-}
-
-static void json_programs(const struct burin_plan *plan, struct burin_json *json)
-{
-    burin_json_open(json, "programs", '[');
-    for (int i = 0; i < plan->family->n_programs; i++) {
-        const struct burin_program *program = &plan->family->programs[i];
-        const struct burin_graph_cost *graph = &program->graph;
-        const size_t inputs = burin_inputs_bytes(program, &plan->params, plan->n);
-        const size_t arena = burin_arena_bytes(program, &plan->params, plan->n);
-        burin_json_open(json, NULL, '{');
-        burin_json_text(json, "program", program->name, SIZE_MAX);
-        if (phase_of_unknown_size(plan, program))
-            burin_json_null(json, "n");
-        else
-            burin_json_integer(json, "n", plan->n[BURIN_TOKENS]);
-        burin_json_integer(json, "input_bytes", (int64_t)inputs);
-        burin_json_integer(json, "arena_bytes", (int64_t)arena);
-        burin_json_integer(json, "kernel_nodes", graph->kernel_nodes);
-        burin_json_integer(json, "copy_nodes", graph->copy_nodes);
-        burin_json_integer(json, "driver_bytes", 0);
-        burin_json_close(json);
-    }
-    burin_json_close(json);
-}
-
-static void json_kv(const struct burin_plan *plan, struct burin_json *json)
-{
-    const struct burin_kv_layout *kv = plan->kv;
-    burin_json_open(json, "kv", '{');
-    burin_json_text(json, "dtype", kv ? burin_dtype_name(kv->dtype) : NULL, SIZE_MAX);
-    burin_json_integer(json, "bytes_per_token", kv ? (int64_t)kv->bytes_per_token : 0);
-    burin_json_integer(
-            json, "bytes_per_sequence", kv ? (int64_t)kv->bytes_per_sequence : 0);
-    burin_json_integer(json, "bytes", burin_plan_owner_bytes(plan, "kv"));
-    burin_json_integer(json, "tokens", plan->kv_tokens);
-    burin_json_close(json);
-}
-
-static void json_owners(const struct burin_plan *plan, struct burin_json *json)
-{
-    burin_json_open(json, "owners", '[');
-    for (int i = 0; i < plan->n_owners; i++) {
-        burin_json_open(json, NULL, '{');
-        burin_json_text(json, "owner", plan->owners[i].name, SIZE_MAX);
-        burin_json_integer(json, "bytes", plan->owners[i].bytes);
-        burin_json_text(json, "kind", kinds[plan->owners[i].kind], SIZE_MAX);
-        burin_json_close(json);
-    }
-    burin_json_close(json);
-}
-
-void burin_plan_json(const struct burin_plan *plan, FILE *out)
-{
-    const struct burin_model *model = plan->model;
-    struct burin_json json;
-    burin_json_begin(&json, out);
-    burin_json_open(&json, NULL, '{');
-    burin_json_text(&json, "model", model->architecture, SIZE_MAX);
-    burin_json_text(&json, "variant", model->variant, SIZE_MAX);
-    burin_json_text(&json, "quant", model->recipe, SIZE_MAX);
-    burin_json_text(&json, "family", plan->family->name, SIZE_MAX);
-    burin_json_bool(&json, "exact", plan->family->exact);
-    burin_json_open(&json, "card", '{');
-    burin_json_text(&json, "name", plan->card.name, SIZE_MAX);
-    burin_json_integer(&json, "total_bytes", plan->card.total_bytes);
-    burin_json_integer(&json, "available_bytes", plan->card.available_bytes);
-    if (plan->card.sm)
-        burin_json_integer(&json, "sm", plan->card.sm);
-    else
-        burin_json_null(&json, "sm");
-    burin_json_close(&json);
-    burin_json_integer(&json, "elements", model->n_elements);
-    burin_json_integer(&json, "weights_bytes", (int64_t)plan->family->weights_bytes);
-    json_programs(plan, &json);
-    json_kv(plan, &json);
-    json_owners(plan, &json);
-    burin_json_open(&json, "options", '{');
-    burin_json_integer(&json, "threads", plan->n_threads);
-    burin_json_integer(&json, "ctx_size", plan->n_ctx);
-    burin_json_integer(&json, "parallel", plan->n_sequences);
-    burin_json_integer(&json, "batch_size", plan->n_batch);
-    burin_json_integer(&json, "outputs", plan->n_outputs);
-    burin_json_close(&json);
-    burin_json_integer(&json, "total_bytes", plan->total_bytes);
-    if (plan->limit_bytes == INT64_MAX)
-        burin_json_null(&json, "limit_bytes");
-    else
-        burin_json_integer(&json, "limit_bytes", plan->limit_bytes);
-    burin_json_bool(&json, "fits", plan->fits);
-    burin_json_integer(&json, "short_by_bytes", plan->short_by_bytes);
-    burin_json_integer(&json, "longest_context", plan->longest_context);
-    burin_json_integer(&json, "most_sequences", plan->most_sequences);
-    burin_json_text(&json, "advice", plan->advice, SIZE_MAX);
-    burin_json_close(&json);
 }

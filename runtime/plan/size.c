@@ -79,7 +79,9 @@ size_t burin_output_offset(
         const int n[BURIN_N_EXTENTS])
 {
     const struct burin_output *row = &program->outputs[output];
-    return add(burin_region_offset(program, row->phase, params, n), at(&row->offset, params, n));
+    return add(
+            burin_region_offset(program, row->phase, params, n),
+            at(&row->offset, params, n));
 }
 
 size_t burin_dtype_bytes(enum burin_dtype dtype)
@@ -113,6 +115,16 @@ size_t burin_input_bytes(
     return (size_t)bytes;
 }
 
+bool burin_input_is_cache(const struct burin_input *input)
+{
+    for (int i = 0; i < input->n_dims; i++)
+        for (int term = 0; term < BURIN_MAX_TERMS; term++)
+            if (input->dims[i].fixed.terms[term].factor &&
+                input->dims[i].fixed.terms[term].power[BURIN_MAX_SOFT])
+                return true;
+    return false;
+}
+
 size_t burin_input_offset(
         const struct burin_program *program,
         int input,
@@ -121,6 +133,8 @@ size_t burin_input_offset(
 {
     size_t offset = 0;
     for (int i = 0; i < input; i++) {
+        if (burin_input_is_cache(&program->inputs[i]))
+            continue;
         offset = add(offset, burin_input_bytes(&program->inputs[i], params, n));
         offset = add(offset, BURIN_INPUT_ALIGN - 1) / BURIN_INPUT_ALIGN * BURIN_INPUT_ALIGN;
     }

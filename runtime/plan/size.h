@@ -9,6 +9,7 @@
 
 #include "runtime/model.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,7 +49,12 @@ size_t burin_output_offset(
 /* Bytes of an element; 0 where a row's elements have no size of their own (BURIN_Q8). */
 size_t burin_dtype_bytes(enum burin_dtype dtype);
 
-/* One input's own bytes; where it begins among a program's inputs; what they take together. */
+/* The encoder cache is an input that several runs share and that stays from one to the next:
+ * its rows are max_soft. It does not lie among a program's other inputs. */
+bool burin_input_is_cache(const struct burin_input *input);
+
+/* One input's own bytes; where it begins among a program's inputs; what they take together,
+ * without the encoder cache. */
 size_t burin_input_bytes(
         const struct burin_input *input,
         const struct burin_params *params,

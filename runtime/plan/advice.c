@@ -1,0 +1,424 @@
+/* What else would fit, and the one change that mends a plan that does not. Each is found by
+ * planning it: nothing is said that has not been tried. */
+#include "runtime/plan/sketch.h"
+
+#include "runtime/base/put.h"
+#include "runtime/base/units.h"
+#include "runtime/plan/runs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers that the user may turn down. */
+enum knob {
+    CONTEXT,
+    BATCH,
+    PARALLEL,
+    POOL,
+    DRAFT,
+    IMAGES,
+    FRAMES,
+    CLIPS,
+    THREADS,
+    N_KNOBS
+};
+
+static const struct {
+    const char *option;
+    int least;   /* below it nothing is left of what the option is for */
+    double pain; /* of losing a share of it, against the same share of the context */
+} knobs[N_KNOBS] = {
+    [CONTEXT] = { "--ctx-size", 1, 1.0 },
+    [BATCH] = { "--batch-size", 1, 0.6 }, /* prompts take longer, and that is all */
+    [PARALLEL] = { "--parallel", 1, 1.0 },
+    [POOL] = { "--kv-tokens", 1, 1.0 },
+    [DRAFT] = { "--draft", 0, 1.2 },
+    [IMAGES] = { "--images", 0, 1.2 },
+    [FRAMES] = { "--video-frames", 0, 1.2 },
+    [CLIPS] = { "--audio-clips", 0, 1.2 },
+    [THREADS] = { "--threads", 1, 1.2 },
+};
+
+static int64_t value_of(const struct burin_plan *plan, enum knob knob)
+{
+    switch (knob) {
+    case CONTEXT:
+        return plan->n_ctx;
+    case BATCH:
+        return plan->n_batch;
+    case PARALLEL:
+        return plan->n_sequences;
+    case POOL:
+        return plan->kv_tokens;
+    case DRAFT:
+        return plan->n_draft;
+    case IMAGES:
+        return plan->n_images;
+    case FRAMES:
+        return plan->n_frames;
+    case CLIPS:
+        return plan->n_clips;
+    case THREADS:
+        return plan->family->sm ? 0 : plan->n_threads;
+    case N_KNOBS:
+        break;
+    }
+    return 0;
+}
+
+static void turn(struct burin_plan_request *request, enum knob knob, int64_t value)
+{
+    const int n = (int)value;
+    switch (knob) {
+    case CONTEXT:
+        request->n_ctx = n;
+        break;
+    case BATCH:
+        request->n_batch = n;
+        break;
+    case PARALLEL:
+        request->n_sequences = n;
+        break;
+    case POOL:
+        request->kv_tokens = value;
+        request->kv_bytes = 0;
+        break;
+    case DRAFT:
+        request->n_draft = n;
+        break;
+    case IMAGES:
+        request->images_given = true;
+        request->n_images = n;
+        break;
+    case FRAMES:
+        request->n_frames = n;
+        break;
+    case CLIPS:
+        request->n_clips = n;
+        break;
+    case THREADS:
+        request->n_threads = n;
+        break;
+    case N_KNOBS:
+        break;
+    }
+}
+
+static bool fits(const struct burin_plan_request *request)
+{
+    struct burin_plan plan;
+    return !burin_plan_sketch(&plan, request, false, NULL) && plan.fits;
+}
+
+static bool fits_with(
+        const struct burin_plan_request *request, enum knob knob, int64_t value)
+{
+    struct burin_plan_request other = *request;
+    turn(&other, knob, value);
+    return fits(&other);
+}
+
+/* The largest multiple of `step` from `least` to `most` that fits, -1 for none. Totals grow
+ * with each of the numbers, so halving the interval finds it. */
+static int64_t largest_that_fits(
+        const struct burin_plan_request *request,
+        enum knob knob,
+        int64_t step,
+        int64_t least,
+        int64_t most)
+{
+    int64_t known = (least + step - 1) / step;
+    int64_t too_large = most / step + 1;
+    if (known >= too_large || !fits_with(request, knob, known * step))
+        return -1;
+    while (too_large - known > 1) {
+        const int64_t middle = known + (too_large - known) / 2;
+        if (fits_with(request, knob, middle * step))
+            known = middle;
+        else
+            too_large = middle;
+    }
+    return known * step;
+}
+
+/* In whole steps where that leaves something, else to the unit. */
+static int64_t lower(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        enum knob knob,
+        int64_t most)
+{
+    const int64_t step = knob == CONTEXT || knob == POOL
+                                 ? (plan->kv ? plan->kv->page_tokens : 1)
+                         : knob == BATCH ? 32
+                                         : 1;
+    const int64_t least = knobs[knob].least;
+    const int64_t whole =
+            largest_that_fits(request, knob, step, least > step ? least : step, most);
+    return whole >= 0 ? whole
+                      : largest_that_fits(
+                                request, knob, 1, least, step - 1 < most ? step - 1 : most);
+}
+
+/* ---- One change ------------------------------------------------------------------------ */
+
+/* The best so far, and how much it hurts. */
+struct advice {
+    bool found;
+    double pain;
+    char text[BURIN_ADVICE_TEXT];
+};
+
+static void offer(struct advice *best, double pain, const char *text)
+{
+    if (best->found && pain >= best->pain)
+        return;
+    best->found = true;
+    best->pain = pain;
+    snprintf(best->text, sizeof best->text, "Smallest change: %s.", text);
+}
+
+static void offer_numbers(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct advice *best)
+{
+    for (enum knob knob = 0; knob < N_KNOBS; knob++) {
+        const int64_t now = value_of(plan, knob);
+        if (now <= knobs[knob].least ||
+            (knob == POOL && !burin_plan_pool_given(plan, request)))
+            continue;
+        const int64_t value = lower(plan, request, knob, now - 1);
+        if (value < 0)
+            continue;
+        char text[96];
+        snprintf(
+                text, sizeof text, "%s %lld in place of %lld", knobs[knob].option,
+                (long long)value, (long long)now);
+        offer(best, knobs[knob].pain * (double)(now - value) / (double)now, text);
+    }
+}
+
+static void offer_kv_dtypes(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct advice *best)
+{
+    for (int i = 0; i < plan->family->n_kv; i++) {
+        const struct burin_kv_layout *kv = &plan->family->kv[i];
+        struct burin_plan_request other = *request;
+        other.kv_dtype_given = true;
+        other.kv_dtype = kv->dtype;
+        if (kv->bytes_per_token >= plan->kv->bytes_per_token || !fits(&other))
+            continue;
+        char text[96];
+        snprintf(
+                text, sizeof text, "--kv-cache-dtype %s in place of %s",
+                burin_dtype_name(kv->dtype), burin_dtype_name(plan->kv->dtype));
+        /* The default loses nothing that anybody counted on; else the widest. */
+        offer(best, i == 0 ? 0 : 0.4 + 0.001 * i, text);
+    }
+}
+
+static void offer_graphs(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct advice *best)
+{
+    static const int paddings[] = { 50, 75, 90 };
+    const int now = request->padding_given ? request->graph_padding : BURIN_GRAPH_PADDING;
+    struct burin_plan_request other = *request;
+    if (!burin_plan_graphs_bytes(plan) || plan->graphs_assumed)
+        return;
+    other.padding_given = true;
+    for (int i = 0; i < 3; i++) {
+        char text[96];
+        other.graph_padding = paddings[i];
+        if (paddings[i] <= now || !fits(&other))
+            continue;
+        snprintf(text, sizeof text, "--graph-padding %d in place of %d", paddings[i], now);
+        offer(best, 0.25 + 0.15 * i, text);
+        break;
+    }
+    other = *request;
+    other.graphs = (struct burin_graphs){ .none = true };
+    if (fits(&other))
+        offer(best, 1.3, "--graphs none, every kernel launched by itself");
+}
+
+/* Pictures of fewer soft tokens: the largest budgets left out. */
+static void offer_budgets(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct advice *best)
+{
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        const struct burin_ladder *ladder = &plan->programs[p].graphs;
+        struct burin_plan_request other = *request;
+        struct burin_graphs *graphs = &other.graphs;
+        if (!plan->programs[p].active || !burin_is_encoder(program) ||
+            strlen(program->name) >= sizeof graphs->named[0].program)
+            continue;
+        int at = 0;
+        while (at < graphs->n && strcmp(graphs->named[at].program, program->name) != 0)
+            at++;
+        if (at == BURIN_MAX_PROGRAMS)
+            continue;
+        graphs->n = at == graphs->n ? at + 1 : graphs->n;
+        snprintf(
+                graphs->named[at].program, sizeof graphs->named[at].program, "%s",
+                program->name);
+        graphs->named[at].ladder = *ladder;
+        while (--graphs->named[at].ladder.n > 0) {
+            const struct burin_ladder *fewer = &graphs->named[at].ladder;
+            if (!fits(&other))
+                continue;
+            char text[256] = "";
+            struct burin_put put = { text, sizeof text, 0 };
+            burin_put(&put, "--graphs %s=", program->name);
+            for (int i = 0; i < fewer->n; i++)
+                burin_put(&put, "%s%d", i ? "," : "", fewer->sizes[i]);
+            burin_put(
+                    &put, ", items of at most %d soft tokens", fewer->sizes[fewer->n - 1]);
+            const double kept =
+                    (double)fewer->sizes[fewer->n - 1] / ladder->sizes[ladder->n - 1];
+            offer(best, 1.1 * (1 - kept), text);
+            break;
+        }
+    }
+}
+
+/* ---- Several, or none ------------------------------------------------------------------- */
+
+/* All at their smallest, and then each again as large as it may be: those come first that
+ * matter most. */
+static void advise_several(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        const struct burin_plan_request *smallest)
+{
+    static const enum knob order[] = { CONTEXT, DRAFT,    IMAGES, FRAMES, CLIPS,
+                                       POOL,    PARALLEL, BATCH,  THREADS };
+    struct burin_plan_request other = *smallest;
+    struct burin_put put = { plan->advice, sizeof plan->advice, 0 };
+    burin_put(&put, "No single option mends it. Together these do:");
+
+    other.kv_dtype_given = request->kv_dtype_given;
+    other.kv_dtype = request->kv_dtype;
+    if (!fits(&other)) {
+        other.kv_dtype_given = true;
+        other.kv_dtype = smallest->kv_dtype;
+        burin_put(&put, " --kv-cache-dtype %s", burin_dtype_name(other.kv_dtype));
+    }
+    other.graphs = request->graphs;
+    if (!fits(&other)) {
+        other.graphs = (struct burin_graphs){ .none = true };
+        burin_put(&put, " --graphs none");
+    }
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const enum knob knob = order[i];
+        const int64_t now = value_of(plan, knob);
+        if (now <= knobs[knob].least ||
+            (knob == POOL && !burin_plan_pool_given(plan, request)))
+            continue;
+        if (fits_with(&other, knob, now)) {
+            turn(&other, knob, now);
+            continue;
+        }
+        const int64_t value = lower(plan, &other, knob, now - 1);
+        turn(&other, knob, value);
+        burin_put(&put, " %s %lld", knobs[knob].option, (long long)value);
+    }
+    burin_put(&put, ".");
+}
+
+static const struct burin_kv_layout *narrowest(const struct burin_plan *plan)
+{
+    const struct burin_kv_layout *least = plan->kv;
+    for (int i = 0; i < plan->family->n_kv; i++)
+        if (plan->family->kv[i].bytes_per_token < least->bytes_per_token)
+            least = &plan->family->kv[i];
+    return least;
+}
+
+/* No option by itself: all of them at their smallest, and what they leave for the weights. */
+static enum burin_status advise_all(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    struct burin_plan_request smallest = *request;
+    struct burin_plan least;
+    for (enum knob knob = 0; knob < N_KNOBS; knob++)
+        if (value_of(plan, knob) > knobs[knob].least &&
+            (knob != POOL || burin_plan_pool_given(plan, request)))
+            turn(&smallest, knob, knobs[knob].least);
+    smallest.n_outputs = smallest.n_outputs ? 1 : 0;
+    smallest.graphs = (struct burin_graphs){ .none = true };
+    if (plan->kv) {
+        smallest.kv_dtype_given = true;
+        smallest.kv_dtype = narrowest(plan)->dtype;
+    }
+    const enum burin_status status = burin_plan_sketch(&least, &smallest, false, err);
+    if (status)
+        return status;
+
+    const int64_t weights = burin_plan_owner_bytes(&least, "weights");
+    const int64_t room = plan->limit_bytes - (least.total_bytes - weights);
+    const double elements = (double)plan->model->n_elements;
+    const double bits = elements > 0 ? 8.0 * (double)room / elements : 0;
+    if (least.fits)
+        advise_several(plan, request, &smallest);
+    else if (bits >= 2 && weights)
+        snprintf(
+                plan->advice, sizeof plan->advice,
+                "No option mends it. Smallest change: a recipe of at most %.1f bits an "
+                "element (gen --quant), the weights have %.1f; or a smaller variant.",
+                bits, 8.0 * (double)weights / elements);
+    else
+        snprintf(
+                plan->advice, sizeof plan->advice,
+                "No option mends it: the least this model runs in is %s. A smaller variant "
+                "(gen list) may fit.",
+                burin_human_bytes(least.total_bytes).text);
+    return BURIN_OK;
+}
+
+enum burin_status burin_plan_advise(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    const int64_t page = plan->kv ? plan->kv->page_tokens : 1;
+    const int n_ctx = plan->model->n_ctx; /* perhaps no whole number of pages */
+    const int n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
+    const int64_t longest =
+            fits_with(request, CONTEXT, n_ctx)
+                    ? n_ctx
+                    : largest_that_fits(request, CONTEXT, page, page, n_ctx);
+    const int64_t most =
+            largest_that_fits(request, PARALLEL, 1, 1, n_batch / (request->n_draft + 1));
+    const int64_t batch = largest_that_fits(
+            request, BATCH, 1, plan->n_sequences * (plan->n_draft + 1), BURIN_MAX_BATCH);
+    plan->longest_context = longest > 0 ? (int)longest : 0;
+    plan->most_sequences = most > 0 ? (int)most : 0;
+    const int64_t all =
+            (int64_t)plan->n_ctx * plan->n_sequences; /* there are no more tokens */
+    plan->largest_batch = batch > all ? (int)all : batch > 0 ? (int)batch : 0;
+    if (plan->fits)
+        return BURIN_OK;
+
+    struct advice best = { 0 };
+    offer_numbers(plan, request, &best);
+    if (plan->kv)
+        offer_kv_dtypes(plan, request, &best);
+    if (plan->family->sm) {
+        offer_graphs(plan, request, &best);
+        offer_budgets(plan, request, &best);
+    }
+    if (!best.found)
+        return advise_all(plan, request, err);
+    snprintf(plan->advice, sizeof plan->advice, "%s", best.text);
+    return BURIN_OK;
+}

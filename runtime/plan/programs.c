@@ -1,0 +1,307 @@
+/* Which programs are planned, and for which sizes their graphs are captured. */
+#include "runtime/plan/sketch.h"
+
+#include "runtime/base/put.h"
+#include "runtime/base/units.h"
+#include "runtime/plan/encoder.h"
+#include "runtime/plan/runs.h"
+#include "runtime/plan/size.h"
+
+#include <string.h>
+
+/* ---- Which ---------------------------------------------------------------------------- */
+
+static bool wanted(const struct burin_plan *plan, const struct burin_program *program)
+{
+    if (burin_is_draft(program))
+        return plan->n_draft > 0;
+    if (burin_is_audio(program))
+        return plan->n_clips > 0;
+    if (burin_is_encoder(program))
+        return plan->n_images + plan->n_frames > 0;
+    return true;
+}
+
+/* Which programs are planned; and that what is asked for has one. */
+static enum burin_status activate(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    const struct burin_family *family = plan->family;
+    bool draft = false, audio = false, vision = false;
+    for (int i = 0; i < family->n_programs; i++) {
+        const struct burin_program *program = &family->programs[i];
+        plan->programs[i].active = wanted(plan, program);
+        draft |= burin_is_draft(program);
+        audio |= burin_is_audio(program);
+        vision |= burin_is_encoder(program) && !burin_is_audio(program);
+    }
+    const char *model = plan->model->name;
+    if (plan->n_draft && !draft)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--draft %d: %s has no program that drafts",
+                plan->n_draft, model);
+    if (plan->n_clips && !audio)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--audio-clips %d: %s has no encoder for sound",
+                plan->n_clips, model);
+    if (vision)
+        return BURIN_OK;
+    if (plan->n_frames || (request->images_given && plan->n_images))
+        return burin_fail(
+                err, BURIN_EUSAGE, "%s %d: %s has no encoder for pictures",
+                plan->n_frames ? "--video-frames" : "--images",
+                plan->n_frames ? plan->n_frames : plan->n_images, model);
+    plan->n_images = 0;
+    return BURIN_OK;
+}
+
+static const struct burin_ladder *named(
+        const struct burin_graphs *graphs, const struct burin_program *program)
+{
+    const struct burin_ladder *found = NULL;
+    for (int i = 0; i < graphs->n; i++)
+        if (strcmp(graphs->named[i].program, program->name) == 0)
+            found = &graphs->named[i].ladder; /* the last one counts */
+    return found;
+}
+
+/* Before anything else: a graph that would seem to cost nothing. */
+static enum burin_status check_graphs(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    const struct burin_family *family = plan->family;
+    bool any = false;
+    for (int i = 0; i < family->n_programs && family->sm; i++) {
+        const struct burin_program *program = &family->programs[i];
+        if (!plan->programs[i].active ||
+            (request->graphs.none && !named(&request->graphs, program)))
+            continue;
+        any = true;
+        if (program->graph.kernel_nodes <= 0 || program->graph.copy_nodes < 0)
+            return burin_fail(
+                    err, BURIN_EFORMAT,
+                    "program %s has no graph budget: its graphs would seem to cost nothing",
+                    program->name);
+    }
+    if (any && request->graphs_given && request->graphs_bytes <= 0)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--assume graphs=0: graphs with kernels are planned, and none is free; "
+                "--graphs none plans without them");
+    return BURIN_OK;
+}
+
+static enum burin_status check_named(
+        const struct burin_plan *plan,
+        const struct burin_graphs *graphs,
+        struct burin_error *err)
+{
+    for (int i = 0; i < graphs->n; i++) {
+        int p = 0;
+        while (p < plan->family->n_programs &&
+               strcmp(plan->family->programs[p].name, graphs->named[i].program) != 0)
+            p++;
+        if (p < plan->family->n_programs)
+            continue;
+        char names[128] = "";
+        struct burin_put list = { names, sizeof names, 0 };
+        for (p = 0; p < plan->family->n_programs; p++)
+            burin_put(&list, " %s", plan->family->programs[p].name);
+        return burin_fail(
+                err, BURIN_EUSAGE, "--graphs %s: the programs of %s are%s",
+                graphs->named[i].program, plan->model->name, names);
+    }
+    return BURIN_OK;
+}
+
+enum burin_status burin_plan_choose_programs(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    enum burin_status status = activate(plan, request, err);
+    if (!status)
+        status = check_graphs(plan, request, err);
+    return status ? status : check_named(plan, &request->graphs, err);
+}
+
+/* ---- Their runs and graphs ---------------------------------------------------------- */
+
+static int64_t arena_of(
+        const struct burin_plan *plan, const struct burin_program *program, int n_soft)
+{
+    const int n[BURIN_N_EXTENTS] = { [BURIN_SOFT] = n_soft };
+    return (int64_t)burin_arena_bytes(program, &plan->params, n);
+}
+
+/* What --encoder-arena lets an encoder's largest run be. */
+static enum burin_status cap_encoder(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        const struct burin_program *program,
+        bool listed,
+        int *largest,
+        struct burin_error *err)
+{
+    const int64_t cap = request->encoder_arena;
+    if (!cap || arena_of(plan, program, *largest) <= cap)
+        return BURIN_OK;
+    const int smallest = program->smallest_item;
+    const int fits = burin_run_largest(program, &plan->params, cap, smallest, *largest);
+    const int asked = *largest;
+    *largest = fits;
+    if (!fits)
+        return burin_fail(
+                err, BURIN_ENOMEM,
+                "--encoder-arena %lld is too little for %s: its smallest item, %d soft "
+                "tokens, takes %lld bytes",
+                (long long)cap, program->name, smallest,
+                (long long)arena_of(plan, program, smallest));
+    if (listed)
+        return burin_fail(
+                err, BURIN_ENOMEM,
+                "--graphs %s=...,%d takes %lld bytes of arena, --encoder-arena is %lld: up "
+                "to %d soft tokens fit",
+                program->name, asked, (long long)arena_of(plan, program, asked),
+                (long long)cap, fits);
+    return BURIN_OK;
+}
+
+static enum burin_status plan_encoder(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        int p,
+        struct burin_error *err)
+{
+    const struct burin_program *program = &plan->family->programs[p];
+    struct burin_planned_program *planned = &plan->programs[p];
+    const struct burin_ladder *listed = named(&request->graphs, program);
+    int largest = program->largest_item < BURIN_ENCODER_LARGEST ? program->largest_item
+                                                                : BURIN_ENCODER_LARGEST;
+    if (largest < program->smallest_item)
+        largest = program->smallest_item;
+    if (listed) {
+        largest = listed->sizes[listed->n - 1];
+        if (listed->sizes[0] < program->smallest_item)
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "--graphs %s=%d: its smallest item has %d soft tokens", program->name,
+                    listed->sizes[0], program->smallest_item);
+    }
+    enum burin_status status =
+            cap_encoder(plan, request, program, listed != NULL, &largest, err);
+    if (status)
+        return status;
+    planned->n_eager = largest;
+    if (listed)
+        planned->graphs = *listed;
+    else if (plan->family->sm && !request->graphs.none)
+        status =
+                burin_ladder_double(&planned->graphs, program->smallest_item, largest, err);
+    return status;
+}
+
+static enum burin_status plan_step(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        int p,
+        struct burin_error *err)
+{
+    const struct burin_program *program = &plan->family->programs[p];
+    struct burin_planned_program *planned = &plan->programs[p];
+    const struct burin_ladder *listed = named(&request->graphs, program);
+    planned->n_eager = plan->n_batch;
+    if (!plan->family->sm)
+        return BURIN_OK;
+    if (listed) {
+        planned->graphs = *listed;
+        const int largest = listed->sizes[listed->n - 1];
+        if (largest > plan->n_sequences)
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "--graphs %s=...,%d is above the %d sequences that run at once "
+                    "(--parallel)",
+                    program->name, largest, plan->n_sequences);
+        return BURIN_OK;
+    }
+    if (request->graphs.none)
+        return BURIN_OK;
+    return burin_ladder_padded(
+            &planned->graphs, plan->n_sequences,
+            request->padding_given ? request->graph_padding : BURIN_GRAPH_PADDING, err);
+}
+
+/* An item is never longer than the encoder's largest, whatever a run holds of them. */
+int64_t burin_plan_cache_rows(const struct burin_plan *plan)
+{
+    int64_t rows = 0;
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        const int run = plan->programs[p].n_eager;
+        if (!burin_is_encoder(program) || !plan->programs[p].active)
+            continue;
+        const int64_t item = run < program->largest_item ? run : program->largest_item;
+        rows += burin_is_audio(program)
+                        ? item * plan->n_clips
+                        : item * plan->n_images +
+                                  (int64_t)program->smallest_item * plan->n_frames;
+    }
+    return rows;
+}
+
+enum burin_status burin_plan_programs(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    enum burin_status status = BURIN_OK;
+    for (int p = 0; p < plan->family->n_programs && !status; p++) {
+        plan->programs[p].n_eager = 0;
+        plan->programs[p].graphs.n = 0;
+        if (!plan->programs[p].active)
+            continue;
+        status = burin_is_encoder(&plan->family->programs[p])
+                         ? plan_encoder(plan, request, p, err)
+                         : plan_step(plan, request, p, err);
+    }
+    return status;
+}
+
+/* Graphs of more than a quarter of the card are no plan but a mistake. */
+enum burin_status burin_plan_check_share(
+        const struct burin_plan *plan, struct burin_error *err)
+{
+    const int64_t bytes = burin_plan_graphs_bytes(plan);
+    if (plan->graphs_assumed || !plan->card.total_bytes ||
+        bytes <= plan->card.total_bytes / 4)
+        return BURIN_OK;
+
+    struct burin_plan_run run, largest[3] = { 0 };
+    int n = 0, n_graphs = 0;
+    for (int i = 0; burin_plan_run_at(plan, i, &run); i++) {
+        if (!run.graph)
+            continue;
+        n_graphs++;
+        int at = n < 3 ? n++ : 3;
+        for (; at > 0 && largest[at - 1].driver_bytes <= run.driver_bytes; at--)
+            if (at < 3)
+                largest[at] = largest[at - 1];
+        if (at < 3)
+            largest[at] = run;
+    }
+    char text[256] = "";
+    struct burin_put list = { text, sizeof text, 0 };
+    for (int i = 0; i < n; i++)
+        burin_put(
+                &list, "%s%s n = %d %s", i ? ", " : "", largest[i].program->name,
+                largest[i].n, burin_human_bytes(largest[i].driver_bytes).text);
+    return burin_fail(
+            err, BURIN_ENOMEM,
+            "%d graphs would take %s, more than a quarter of %s. The largest: %s. Fewer of "
+            "them (--graphs, --graph-padding), or none (--graphs none)",
+            n_graphs, burin_human_bytes(bytes).text, plan->card.name, text);
+}

@@ -1,0 +1,65 @@
+/* runtime/plan/sketch.h -- The halves of burin_plan_make(), for plan.c and advice.c.
+ *
+ * Threads  Pure functions. */
+#ifndef BURIN_PLAN_SKETCH_H
+#define BURIN_PLAN_SKETCH_H
+
+#include "runtime/plan/plan.h"
+
+enum {
+    BURIN_GRANULE = 2 * 1024 * 1024
+}; /* of every discrete GPU so far; the device is asked */
+
+/* settle.c: what is asked for, in numbers, and the account of it. Without `widen` a context
+ * that is left to its default is the least that will do: enough to know whether it fits. */
+enum burin_status burin_plan_sketch(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        bool widen,
+        struct burin_error *err);
+
+/* programs.c: which programs are planned. BURIN_EFORMAT for a graph without nodes. */
+enum burin_status burin_plan_choose_programs(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err);
+
+/* Their largest runs and their graphs, for the sequences and tokens that have been settled. */
+enum burin_status burin_plan_programs(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err);
+
+/* Rows of the encoder cache, for the runs that have been planned. */
+int64_t burin_plan_cache_rows(const struct burin_plan *plan);
+
+/* BURIN_ENOMEM where the graphs take more than a quarter of the card. */
+enum burin_status burin_plan_check_share(
+        const struct burin_plan *plan, struct burin_error *err);
+
+/* account.c: the owners, from the numbers that have been settled. */
+void burin_plan_account(struct burin_plan *plan, const struct burin_plan_request *request);
+
+/* What each sequence's state takes in all. */
+int64_t burin_plan_slot_bytes(const struct burin_plan *plan);
+
+/* Bytes of the graphs without those that --assume tells. */
+int64_t burin_plan_graphs_bytes(const struct burin_plan *plan);
+
+/* Pages that so many tokens need. */
+int burin_plan_pages_of(const struct burin_plan *plan, int64_t tokens);
+
+/* Whether the KV pool's size is asked for. */
+bool burin_plan_pool_given(
+        const struct burin_plan *plan, const struct burin_plan_request *request);
+
+/* advice.c: what else would fit, and what mends a plan that does not. */
+enum burin_status burin_plan_advise(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err);
+
+/* plan.c: the largest run, and its largest inputs and buffers with shapes and bytes. */
+void burin_plan_largest_text(const struct burin_plan *plan, char *text, size_t capacity);
+
+#endif

@@ -3,6 +3,7 @@
 
 local spec = require "tests.support.spec"
 local describe = require "tests.gen.describe"
+local generate = require "gen.generate"
 local hf = require "gen.formats.spellings.hf"
 local kv = require "gen.kv"
 local recipes = require "gen.formats.recipes"
@@ -173,7 +174,6 @@ spec("a checkpoint's formats are told by the recipe that mixes them so", functio
 end)
 
 spec("formats without kernels can be planned and not emitted", function()
-  local generate = require "gen.generate"
   local model = describe.file("llama_tiny", "groups")
   local families = describe.planned(model, { quant = "nvfp4" })
   spec.raises("no kernels yet for format nvfp4", generate.files, model, families, { target = "any" })
@@ -206,4 +206,60 @@ spec("a head's keys and values: bf16, fp8, and nvfp4 with a scale for each 16", 
   local function token(dtype) return kv.head_bytes(256, 256, dtype) // kv.PAGE_TOKENS end
   spec.equal({ token "bf16", token "fp8", token "nvfp4" }, { 1024, 512, 288 })
   spec.equal(16 * 4 * token "nvfp4", 18432) -- Qwen3.8-27B: 16 layers of 4 heads
+end)
+
+-- ---- Published checkpoints -----------------------------------------------------------------
+
+-- A model's packed weights, as its plan has them.
+local function planned(name, variant, recipe)
+  local model = describe.file(name, variant)
+  generate.prepare(model, { quant = recipe, target = "any" })
+  for _, family in ipairs(generate.families "any") do
+    if family.name == "sm120" then generate.plan(model, { family }) end
+  end
+  return model
+end
+
+-- GB as published, and by how many they may differ: 0.2 %, or half of the last digit that is told.
+local releases = {
+  -- transformers' own: elements times two.
+  { "gemma4", "26b-a4b", "bf16", 51.612 }, { "gemma4", "31b", "bf16", 62.546 },
+  { "qwen3_5", "27b", "bf16", 55.563 },
+  -- nvidia/Gemma-4-26B-A4B-NVFP4, Gemma-4-31B-IT-NVFP4,
+  -- Qwen3.8-27B-NVFP4 ("Checkpoint size: 20.42 GiB"), Qwen3.6-35B-A3B-NVFP4.
+  { "gemma4", "26b-a4b", "nvfp4_nvidia", 18.8 }, { "gemma4", "31b", "nvfp4_nvidia", 32.63 },
+  { "qwen3_5", "27b", "nvfp4_nvidia", 21.92 }, { "qwen3_5", "35b-a3b", "nvfp4_nvidia", 23.4, 0.1 },
+  -- unsloth/Qwen3.8-27B-NVFP4, Qwen3.6-35B-A3B-NVFP4, gemma-4-26B-A4B-it-NVFP4.
+  { "qwen3_5", "27b", "nvfp4_unsloth", 23.44 }, { "qwen3_5", "35b-a3b", "nvfp4_unsloth", 26.53 },
+  { "gemma4", "26b-a4b", "nvfp4_unsloth", 16.9, 0.05 },
+  -- Qwen/Qwen3.6-27B-FP8, from its tensors; Qwen3.6-35B-A3B-FP8. RedHatAI's
+  -- gemma-4-26B-A4B-it-FP8-dynamic has 26.7 GiB, with the embedding twice.
+  { "qwen3_5", "27b", "fp8", 30.87 }, { "qwen3_5", "35b-a3b", "fp8", 37.5, 0.05 },
+  { "gemma4", "26b-a4b", "fp8", 26.7 * 1.073741824 - 1.476, 0.054 },
+  -- cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit: 16.0 GiB.
+  { "gemma4", "26b-a4b", "awq", 16.0 * 1.073741824, 0.054 },
+}
+
+spec("packed weights have the size of the published checkpoints", function()
+  for _, row in ipairs(releases) do
+    local name, variant, recipe, published, most = table.unpack(row)
+    spec.near(planned(name, variant, recipe).layout.bytes / 1e9, published, most or 0.002 * published, variant .. " " .. recipe)
+  end
+end)
+
+-- google/gemma-4-*-it-qat-q4_0-gguf. They hold the decoder alone, and Q6_K where we have Q8_0.
+spec("q4_0 has the size of Google's GGUF files, were Q8_0 Q6_K", function()
+  for _, row in ipairs {
+    { "gemma4", "e4b", 5.15 }, { "gemma4", "26b-a4b", 14.4394 }, { "gemma4", "31b", 17.65 },
+    { "gemma4_unified", "12b", 6.98 },
+  } do
+    local model, bytes = planned(row[1], row[2], "q4_0"), 0
+    for _, packed in ipairs(model.layout.rows) do
+      local name = hf.name(model, packed.weight, packed.layer, packed.group)
+      local encoder = name:find "vision" or name:find "audio"
+      local smaller = packed.format == "q8_0" and 6.5625 / 8.5 or 1
+      bytes = bytes + (encoder and 0 or packed.bytes * smaller)
+    end
+    spec.near(bytes / 1e9, row[3], 0.003 * row[3], row[2])
+  end
 end)

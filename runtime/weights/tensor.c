@@ -6,9 +6,12 @@ static const struct {
     uint16_t block;
     uint16_t bytes;
 } formats[BURIN_N_FORMATS] = {
-    [BURIN_FORMAT_F32] = { "f32", 1, 4 },     [BURIN_FORMAT_F16] = { "f16", 1, 2 },
-    [BURIN_FORMAT_BF16] = { "bf16", 1, 2 },   [BURIN_FORMAT_Q4_0] = { "q4_0", 32, 18 },
-    [BURIN_FORMAT_Q4_1] = { "q4_1", 32, 20 }, [BURIN_FORMAT_Q8_0] = { "q8_0", 32, 34 },
+    [BURIN_FORMAT_F32] = { "f32", 1, 4 },
+    [BURIN_FORMAT_F16] = { "f16", 1, 2 },
+    [BURIN_FORMAT_BF16] = { "bf16", 1, 2 },
+    [BURIN_FORMAT_Q4_0] = { "q4_0", 32, 18 },
+    [BURIN_FORMAT_Q4_1] = { "q4_1", 32, 20 },
+    [BURIN_FORMAT_Q8_0] = { "q8_0", 32, 34 },
     /* Without their scales, which are tensors of their own. */
     [BURIN_FORMAT_FP8] = { "fp8", 1, 1 },
     [BURIN_FORMAT_FP8_BLOCK] = { "fp8_block", 1, 1 },

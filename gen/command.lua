@@ -209,6 +209,17 @@ local function tell_wider(model)
   end
 end
 
+-- Programs that are planned and not emitted.
+local function tell_missing(model)
+  for _, program in ipairs(model.programs) do
+    local missing = model.missing[program.name]
+    if missing and program.name ~= "step" then
+      io.stderr:write(("%s is left out, it can be planned: no kernels yet for %s\n"):format(
+        program.name, table.concat(missing, ", ")))
+    end
+  end
+end
+
 local function generate_model(root, options)
   local from = os.clock()
   if not options.model then fail(2, "name a description: gen --model models/llama.lua") end
@@ -216,6 +227,7 @@ local function generate_model(root, options)
   generate.plan(model, families)
   local files = generate.files(model, families, options)
   tell_wider(model)
+  tell_missing(model)
   local out = options.out or root .. "/build/gen/" .. model.name
   make_folder(out)
   local written = 0

@@ -195,7 +195,7 @@ function graph.root(tensor)
     if tensor.alias_of then
       tensor = tensor.alias_of
     elseif tensor.view_of then
-      column, tensor = tensor.column, tensor.view_of
+      column, tensor = column and column + tensor.column or tensor.column, tensor.view_of
     else
       return tensor, column
     end

@@ -27,7 +27,8 @@
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
 --     quantum = 64,                      prompts are cut only at multiples of so many tokens
---     reshape = "x",                     the result is this input's memory with other dims
+--     reshape = "x",                     the result is this input's memory with other dims, or from
+--                                        attrs.column on some of its columns
 --     hyperparameters = function(x, attrs)   as shape(): what a checkpoint may say too, by our
 --                                        names; { eps = 1e-5 }. See gen/hyperparameters.lua.
 --   }

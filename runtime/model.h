@@ -244,6 +244,7 @@ struct burin_program {
     int n_buffers;
     const struct burin_buffer *buffers;
     burin_run *const *run; /* one for each of the family's kv layouts; NULL: tables only */
+    const char *missing;   /* what this family has no kernels for, or NULL: why run is */
 };
 
 /* One lowering of the model for one kind of machine. */

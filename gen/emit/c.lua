@@ -101,7 +101,7 @@ function File:operations(ops, section, access, kv_dtype)
     self:comment(op, shown, "    ")
     if op.layers then
       self:loop(op, kv_dtype)
-    else
+    elseif not op.def.reshape then
       local kernel = op.def.kernel(node.face(op, section, self.context, kv_dtype), self.family)
       self:put(text.call("    ", self.kernels.add(kernel), self:arguments(kernel, op, access), ";"))
       if self.options.probe then
@@ -225,8 +225,7 @@ function File:program_text(program)
   structs.buffers(put, program)
   local dtypes = self.family.kv_dtypes
   local extents = structs.extents(program, function(row)
-    local face = node.face(row.op, row.section, self.context, dtypes[1])
-    return row.op.def.kernel(face, self.family)
+    return node.kernel(row.op, row.section, self.context, dtypes[1]) or { args = {} }
   end)
   structs.batch(put, program, extents, self.options.probe)
 

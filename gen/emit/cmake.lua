@@ -46,7 +46,12 @@ function cmake.json(model, families)
     lines[#lines + 1] = ("    { \"file\": %s, \"flags\": [%s] }%s"):format(
       json_string(source.file), table.concat(all, ", "), i < #list and "," or "")
   end
-  lines[#lines + 1] = "  ]"
+  lines[#lines + 1] = "  ],"
+  local left_out = {}
+  for _, program in ipairs(model.programs) do
+    if model.missing[program.name] then left_out[#left_out + 1] = json_string(program.name) end
+  end
+  lines[#lines + 1] = ("  \"left_out\": [%s]"):format(table.concat(left_out, ", "))
   lines[#lines + 1] = "}"
   return table.concat(lines, "\n") .. "\n"
 end

@@ -134,6 +134,8 @@ function File:program(family, program)
     buffers = self:table("burin_buffer", shared .. "_buffers", buffers),
   }
   local run = "NULL"
+  local lacks = not family.sm and self.model.missing[program.name]
+  local missing = lacks and table.concat(lacks, ", ")
   if runs(self, family, program) then
     run = prefix .. "_run"
     local parts = {}
@@ -153,7 +155,7 @@ function File:program(family, program)
     ("      .graph = { .kernel_nodes = %d, .copy_nodes = %d },"):format(
       program.graph.kernel_nodes, program.graph.copy_nodes),
     ("      .n_buffers = %d, .buffers = %s,"):format(#buffers, names.buffers),
-    ("      .run = %s }"):format(run),
+    ("      .run = %s%s }"):format(run, missing and ", .missing = " .. text.string(missing) or ""),
   }, "\n")
 end
 

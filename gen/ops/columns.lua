@@ -14,6 +14,7 @@ return op.define "columns" {
       "%s isn't a multiple of %d", x[2], attrs.of)
     op.check(attrs.part >= 1 and attrs.part <= attrs.of, "part must be from 1 to %d, got %d",
       attrs.of, attrs.part)
+    attrs.column = (attrs.part - 1) * (x[2]:value() // attrs.of)
     return { x[1], x[2] / attrs.of }
   end,
 

@@ -35,6 +35,19 @@ local function may_replace(program, list, at, x, result)
   return not read_after(program, list, at, x)
 end
 
+-- The same memory with other dims, or some of its columns.
+local function reshape(program, node)
+  local x = graph.input(node, node.def.reshape)
+  if not node.attrs.column then
+    node.result.alias_of = x
+    return
+  end
+  if not graph.takes_columns(program, node.result) then
+    graph.refuse(node, "%s: what reads them takes whole rows", node.def.name)
+  end
+  node.result.view_of, node.result.column = x, size.of(node.attrs.column)
+end
+
 local function copy_of(tensor, like)
   local node = graph.op(op.find "copy", { { name = "x", tensor = tensor } }, {}, tensor.shape, like)
   node.lines = {}
@@ -58,7 +71,9 @@ return function(program)
         for _, section in ipairs(node.sections) do section.x.alias_of = node.x end
       else
         local name = node.into or node.def.in_place
-        if name then
+        if node.def.reshape then
+          reshape(program, node)
+        elseif name then
           local x = graph.input(node, name)
           if read_after(program, list, i, x) or x.input then
             local copy = copy_of(x, node)

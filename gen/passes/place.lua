@@ -4,8 +4,8 @@
 --   arena(n) = sum over what is carried + max over phases, each fixed + slope * n
 --
 -- A slope is rounded up to 64 bytes and a fixed part to 256: every offset stays aligned. Within
--- a region, live ranges are placed largest first, each in the smallest gap that holds it; first
--- scratch, then buffers of fixed size, then those that grow.
+-- a region, live ranges are placed one after the other, each in the smallest gap that holds it;
+-- first scratch, then buffers of fixed size, then those that grow.
 -- What one phase makes and a later one reads is carried, in regions before all phases', one for
 -- each extent. Leaves program.buffers (with row, offset and bytes), program.scratch,
 -- program.costs (n_carried of them first), and each operation's scratch_bytes.
@@ -15,6 +15,7 @@ local node = require "gen.node"
 local size = require "gen.size"
 
 local SLOPE_UNIT, FIXED_UNIT = 64, 256
+local TRIES = 100
 
 local function round_up(n, unit) return (n + unit - 1) // unit * unit end
 
@@ -84,35 +85,84 @@ local function live_ranges(program)
   return buffers, flat
 end
 
--- Offsets for buffers of one region, so that those alive together lie apart; the region's bytes, a
--- unit of its extent or in all.
-local function place_region(buffers)
-  local order = { table.unpack(buffers) }
-  table.sort(order, function(a, b)
-    if a.height ~= b.height then return a.height > b.height end
-    if a.first ~= b.first then return a.first < b.first end
-    return a.name < b.name
-  end)
-  local placed, height = {}, 0
-  for _, buffer in ipairs(order) do
+-- Offsets for buffers in a given order, each in the smallest gap between those alive with it that
+-- holds it. Sets buffer.try; the height is what all of them take.
+local function fit_in_order(order)
+  local height = 0
+  for i, buffer in ipairs(order) do
     local busy = {}
-    for _, other in ipairs(placed) do
-      if buffer.first <= other.last and other.first <= buffer.last then
-        busy[#busy + 1] = other
-      end
+    for j = 1, i - 1 do
+      local other = order[j]
+      if buffer.first <= other.last and other.first <= buffer.last then busy[#busy + 1] = other end
     end
-    table.sort(busy, function(a, b) return a.at < b.at end)
+    table.sort(busy, function(x, y) return x.try < y.try end)
     local best, best_gap, top = nil, math.huge, 0
     for _, other in ipairs(busy) do
-      local gap = other.at - top
+      local gap = other.try - top
       if gap >= buffer.height and gap < best_gap then best, best_gap = top, gap end
-      top = math.max(top, other.at + other.height)
+      top = math.max(top, other.try + other.height)
     end
-    buffer.at = best or top
-    placed[#placed + 1] = buffer
-    height = math.max(height, buffer.at + buffer.height)
+    buffer.try = best or top
+    height = math.max(height, buffer.try + buffer.height)
   end
   return height
+end
+
+-- The most that is alive at once: no placement needs less.
+local function live_height(buffers)
+  local most = 0
+  for _, at in ipairs(buffers) do -- it grows only where a buffer begins
+    local now = 0
+    for _, buffer in ipairs(buffers) do
+      if buffer.first <= at.first and at.first <= buffer.last then now = now + buffer.height end
+    end
+    most = math.max(most, now)
+  end
+  return most
+end
+
+local function longest_first(a, b)
+  local x, y = a.last - a.first, b.last - b.first
+  if x ~= y then return x > y end
+  return a.height > b.height
+end
+local orders = {
+  function(a, b) return a.height > b.height end, -- the largest first
+  longest_first,
+}
+
+-- Offsets for buffers of one region, so that those alive together lie apart; the region's bytes, a
+-- unit of its extent or in all. Where an order leaves holes, whoever sticks out goes first, as often
+-- as it takes to reach the live set, or TRIES times.
+local function place_region(buffers)
+  local bound, best = live_height(buffers), math.huge
+  local function try(order)
+    local height = fit_in_order(order)
+    if height < best then
+      best = height
+      for _, buffer in ipairs(buffers) do buffer.at = buffer.try end
+    end
+    return height
+  end
+  for _, before in ipairs(orders) do
+    local order = { table.unpack(buffers) }
+    table.sort(order, function(a, b)
+      if before(a, b) ~= before(b, a) then return before(a, b) end
+      if a.first ~= b.first then return a.first < b.first end
+      return a.name < b.name
+    end)
+    for _ = 1, TRIES do
+      local height = try(order)
+      if best == bound then return best end
+      for i = #order, 1, -1 do
+        if order[i].try + order[i].height == height then
+          table.insert(order, 1, table.remove(order, i))
+          break
+        end
+      end
+    end
+  end
+  return #buffers > 0 and best or 0
 end
 
 -- The largest scratch of any operation of each phase: a thread's own on a CPU, all of it on a GPU.

@@ -37,6 +37,8 @@ static const char *reason(
         const struct burin_family *family,
         const struct burin_family *chosen)
 {
+    if (family->sm)
+        return "planned only: no kernels for GPUs yet";
     if (family == chosen)
         return app->settings.target ? "in use: --target"
                                     : "in use: the first that runs here";
@@ -88,6 +90,10 @@ static void write_text(
                burin_human_bytes((int64_t)family->weights_bytes).text, kv,
                reason(app, family, chosen));
     }
+    for (int i = 0; chosen && i < chosen->n_programs; i++)
+        if (chosen->programs[i].missing)
+            printf("  program   %s is planned only: no kernels yet for %s\n",
+                   chosen->programs[i].name, chosen->programs[i].missing);
     printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, BURIN_COMPILER, SANITIZER);
     printf("  machine   %d cores\n", burin_machine_cores());
     if (found)
@@ -138,7 +144,17 @@ static void write_json(
         for (int k = 0; k < family->n_kv; k++)
             burin_json_text(&json, NULL, burin_dtype_name(family->kv[k].dtype), SIZE_MAX);
         burin_json_close(&json);
-        burin_json_bool(&json, "runs_here", burin_machine_has(family->cpu_feature));
+        burin_json_bool(
+                &json, "runs_here", !family->sm && burin_machine_has(family->cpu_feature));
+        burin_json_open(&json, "programs", '[');
+        for (int p = 0; p < family->n_programs; p++) {
+            burin_json_open(&json, NULL, '{');
+            burin_json_text(&json, "program", family->programs[p].name, SIZE_MAX);
+            burin_json_bool(&json, "runs", family->programs[p].run != NULL);
+            burin_json_text(&json, "missing", family->programs[p].missing, SIZE_MAX);
+            burin_json_close(&json);
+        }
+        burin_json_close(&json);
         burin_json_bool(&json, "in_use", family == chosen);
         burin_json_text(&json, "why", reason(app, family, chosen), SIZE_MAX);
         burin_json_close(&json);

@@ -141,6 +141,21 @@ static int64_t largest_that_fits(
     return known * step;
 }
 
+/* The least that makes sense of a number, whatever the memory. */
+static int64_t least_of(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        enum knob knob)
+{
+    const int64_t at_once = (int64_t)request->n_sequences * (request->n_draft + 1);
+    int64_t least = knobs[knob].least;
+    if ((knob == BATCH || knob == CONTEXT) && burin_plan_spanned(plan) > least)
+        least = burin_plan_spanned(plan);
+    if (knob == BATCH && at_once > least)
+        least = at_once;
+    return least;
+}
+
 /* In whole steps where that leaves something, else to the unit. */
 static int64_t lower(
         const struct burin_plan *plan,
@@ -148,16 +163,14 @@ static int64_t lower(
         enum knob knob,
         int64_t most)
 {
-    const int64_t step = knob == CONTEXT || knob == POOL
-                                 ? (plan->kv ? plan->kv->page_tokens : 1)
-                         : knob == BATCH ? 32
-                                         : 1;
-    const int64_t least = knobs[knob].least;
-    const int64_t whole =
-            largest_that_fits(request, knob, step, least > step ? least : step, most);
-    return whole >= 0 ? whole
-                      : largest_that_fits(
-                                request, knob, 1, least, step - 1 < most ? step - 1 : most);
+    const int64_t page = plan->kv ? plan->kv->page_tokens : 1;
+    const int64_t step = knob == CONTEXT || knob == POOL ? page : knob == BATCH ? 32 : 1;
+    const int64_t least = least_of(plan, request, knob);
+    const int64_t first = (least + step - 1) / step * step;
+    const int64_t whole = largest_that_fits(request, knob, step, first, most);
+    if (whole >= 0)
+        return whole;
+    return largest_that_fits(request, knob, 1, least, first - 1 < most ? first - 1 : most);
 }
 
 /* ---- One change ------------------------------------------------------------------------ */
@@ -385,27 +398,39 @@ static enum burin_status advise_all(
     return BURIN_OK;
 }
 
+/* What else would fit: one number larger, the others as planned. What a plan that fits has
+ * found for itself is held. */
+static void find_largest(struct burin_plan *plan, const struct burin_plan_request *request)
+{
+    struct burin_plan_request held = *request;
+    if (plan->fits) {
+        held.n_sequences = plan->n_sequences;
+        held.n_ctx = plan->n_ctx;
+    }
+    const int64_t page = plan->kv ? plan->kv->page_tokens : 1;
+    const int64_t n_ctx = plan->model->n_ctx; /* perhaps no whole number of pages */
+    const int64_t n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
+    const int64_t at_once = plan->n_draft + 1;
+    const int64_t all =
+            (int64_t)plan->n_ctx * plan->n_sequences; /* there are no more tokens */
+    const int64_t longest = fits_with(&held, CONTEXT, n_ctx)
+                                    ? n_ctx
+                                    : largest_that_fits(&held, CONTEXT, page, page, n_ctx);
+    const int64_t most = largest_that_fits(&held, PARALLEL, 1, 1, n_batch / at_once);
+    const int64_t batch = largest_that_fits(
+            &held, BATCH, 1, plan->fits ? plan->n_batch : plan->n_sequences * at_once,
+            all < BURIN_MAX_BATCH ? all : BURIN_MAX_BATCH);
+    plan->longest_context = longest > 0 ? (int)longest : 0;
+    plan->most_sequences = most > 0 ? (int)most : 0;
+    plan->largest_batch = batch > 0 ? (int)batch : 0;
+}
+
 enum burin_status burin_plan_advise(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
         struct burin_error *err)
 {
-    const int64_t page = plan->kv ? plan->kv->page_tokens : 1;
-    const int n_ctx = plan->model->n_ctx; /* perhaps no whole number of pages */
-    const int n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
-    const int64_t longest =
-            fits_with(request, CONTEXT, n_ctx)
-                    ? n_ctx
-                    : largest_that_fits(request, CONTEXT, page, page, n_ctx);
-    const int64_t most =
-            largest_that_fits(request, PARALLEL, 1, 1, n_batch / (request->n_draft + 1));
-    const int64_t batch = largest_that_fits(
-            request, BATCH, 1, plan->n_sequences * (plan->n_draft + 1), BURIN_MAX_BATCH);
-    plan->longest_context = longest > 0 ? (int)longest : 0;
-    plan->most_sequences = most > 0 ? (int)most : 0;
-    const int64_t all =
-            (int64_t)plan->n_ctx * plan->n_sequences; /* there are no more tokens */
-    plan->largest_batch = batch > all ? (int)all : batch > 0 ? (int)batch : 0;
+    find_largest(plan, request);
     if (plan->fits)
         return BURIN_OK;
 

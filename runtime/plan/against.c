@@ -231,6 +231,13 @@ static void write_change(
     fprintf(out, "\n");
 }
 
+/* A run that is only in one of the plans: its arena speaks for it. */
+static bool is_left_out(const char *name)
+{
+    const bool run = strncmp(name, "graph ", 6) == 0 || strncmp(name, "run ", 4) == 0;
+    return run && !strstr(name, " arena_bytes");
+}
+
 void burin_plan_facts_compare(
         const struct burin_plan_facts *before,
         const struct burin_plan_facts *after,
@@ -242,12 +249,14 @@ void burin_plan_facts_compare(
         if (was >= 0 && before->facts[was].number == after->facts[is].number &&
             strcmp(before->facts[was].text, after->facts[is].text) == 0)
             continue;
-        write_change(before, was, after, is, out);
+        if (was >= 0 || !is_left_out(after->facts[is].name))
+            write_change(before, was, after, is, out);
         n++;
     }
     for (int was = 0; was < before->n; was++)
         if (find(after, before->facts[was].name) < 0) {
-            write_change(before, was, after, -1, out);
+            if (!is_left_out(before->facts[was].name))
+                write_change(before, was, after, -1, out);
             n++;
         }
     if (!n)

@@ -147,10 +147,13 @@ static int explain_states(const struct burin_plan *plan, const char *name, FILE 
                 kinds[row->state]);
         if (row->window)
             fprintf(out, " of %d tokens", row->window);
-        fprintf(out, ": %s bytes a token, %s a sequence, %s a drafted token; %d readers\n",
+        fprintf(out,
+                ": %s bytes a token, %s a sequence, %s a drafted token; read by %d "
+                "layer%s\n",
                 burin_grouped((int64_t)row->bytes_per_token).text,
                 burin_grouped((int64_t)row->bytes_per_sequence).text,
-                burin_grouped((int64_t)row->bytes_per_draft).text, row->n_readers);
+                burin_grouped((int64_t)row->bytes_per_draft).text, row->n_readers,
+                row->n_readers == 1 ? "" : "s");
     }
     return n;
 }

@@ -168,11 +168,11 @@ struct burin_plan {
     int64_t short_by_bytes;
     int largest; /* index of the largest owner */
 
-    /* What would fit if it were asked for, all else as in the request: what the request leaves
-     * to its default follows. */
-    int longest_context;            /* 0: not one page */
-    int most_sequences;             /* with this request's n_ctx; 0: not one */
-    int largest_batch;              /* tokens a step; 0: not one */
+    /* What would fit if it were asked for, all else as in the plan; where that does not fit,
+     * as in the request. 0: nothing. */
+    int longest_context;
+    int most_sequences;
+    int largest_batch;              /* tokens a step */
     char advice[BURIN_ADVICE_TEXT]; /* the one change that mends it, "" where it fits */
 };
 

@@ -236,21 +236,60 @@ static enum burin_status plan_step(
 }
 
 /* An item is never longer than the encoder's largest, whatever a run holds of them. */
+static int longest_item(const struct burin_plan *plan, int p)
+{
+    const int run = plan->programs[p].n_eager;
+    const int largest = plan->family->programs[p].largest_item;
+    return run < largest ? run : largest;
+}
+
 int64_t burin_plan_cache_rows(const struct burin_plan *plan)
 {
     int64_t rows = 0;
     for (int p = 0; p < plan->family->n_programs; p++) {
         const struct burin_program *program = &plan->family->programs[p];
-        const int run = plan->programs[p].n_eager;
         if (!burin_is_encoder(program) || !plan->programs[p].active)
             continue;
-        const int64_t item = run < program->largest_item ? run : program->largest_item;
+        const int64_t item = longest_item(plan, p);
         rows += burin_is_audio(program)
                         ? item * plan->n_clips
                         : item * plan->n_images +
                                   (int64_t)program->smallest_item * plan->n_frames;
     }
     return rows;
+}
+
+int burin_plan_spanned(const struct burin_plan *plan)
+{
+    const struct burin_family *family = plan->family;
+    bool spans = false;
+    int most = 0;
+    for (int p = 0; p < family->n_programs; p++)
+        for (int i = 0; i < family->programs[p].n_inputs; i++)
+            spans |= strcmp(family->programs[p].inputs[i].name, "spans") == 0;
+    for (int p = 0; p < family->n_programs && spans; p++) {
+        const struct burin_program *program = &family->programs[p];
+        if (!plan->programs[p].active || !burin_is_encoder(program) ||
+            burin_is_audio(program))
+            continue;
+        const int item = plan->n_images ? longest_item(plan, p) : program->smallest_item;
+        if (item > most)
+            most = item;
+    }
+    return most;
+}
+
+static enum burin_status check_spans(const struct burin_plan *plan, struct burin_error *err)
+{
+    const int item = burin_plan_spanned(plan);
+    if (item <= plan->n_batch)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_EUSAGE,
+            "a picture becomes up to %d tokens, which one step takes together, and a step "
+            "has %d (--batch-size, --ctx-size); --graphs encode_image=... sets how many a "
+            "picture becomes",
+            item, plan->n_batch);
 }
 
 enum burin_status burin_plan_programs(
@@ -268,7 +307,7 @@ enum burin_status burin_plan_programs(
                          ? plan_encoder(plan, request, p, err)
                          : plan_step(plan, request, p, err);
     }
-    return status;
+    return status ? status : check_spans(plan, err);
 }
 
 /* Graphs of more than a quarter of the card are no plan but a mistake. */

@@ -47,12 +47,14 @@ static void write_items(const struct burin_plan *plan, FILE *out)
         const int item = planned->n_eager < program->largest_item ? planned->n_eager
                                                                   : program->largest_item;
         if (audio)
-            fprintf(out, "%d clips kept (--audio-clips)", plan->n_clips);
+            fprintf(out, "%d at once (--audio-clips)", plan->n_clips);
         else
-            fprintf(out, "%d kept (--images), %d frames of video (--video-frames)",
+            fprintf(out, "%d at once (--images), %d frames of video (--video-frames)",
                     plan->n_images, plan->n_frames);
-        fprintf(out, "; each becomes %d to %d tokens for the decoder (soft tokens)\n",
-                program->smallest_item, item);
+        fprintf(out,
+                "\n               each becomes %d to %s tokens of the context (soft "
+                "tokens)\n",
+                program->smallest_item, burin_grouped(item).text);
     }
 }
 
@@ -66,7 +68,10 @@ static void write_head(const struct burin_plan *plan, FILE *out)
             burin_grouped(model->n_elements).text, bits);
     fprintf(out, "  family       %s%s\n", plan->family->name,
             plan->family->exact ? ", exact" : "");
-    if (!plan->family->sm)
+    if (plan->family->sm)
+        fprintf(out, "  card         %s, compute capability %d.%d\n", plan->card.name,
+                plan->card.sm / 10, plan->card.sm % 10);
+    else
         fprintf(out, "  threads      %d\n", plan->n_threads);
     out_of(out, "  context      ", plan->n_ctx, model->n_ctx, " tokens (--ctx-size)");
     fprintf(out, " x %d at once (--parallel)\n", plan->n_sequences);
@@ -97,20 +102,27 @@ static void write_owners(const struct burin_plan *plan, FILE *out)
 
 /* ---- Runs ------------------------------------------------------------------------------- */
 
+/* "72.0 KiB carried + the larger of 11.1 MiB body, 12.1 MiB head": what is kept all through a
+ * run, and what its phases, one after the other, take beside it. */
 static void write_phases(
         const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
 {
     const struct burin_program *program = run->program;
+    const int n_phases = program->n_costs - program->n_carried;
+    bool begun = false;
     for (int row = 0; row < program->n_costs; row++) {
         const struct burin_chunk_cost *cost = &program->costs[row];
-        const size_t bytes = burin_linear_at(
+        const int64_t bytes = (int64_t)burin_linear_at(
                 &cost->bytes, &plan->params, run->extents[cost->bytes.extent]);
-        fprintf(out, "%s %s %s",
-                row == 0                    ? ""
-                : row == program->n_carried ? " + the larger of"
-                : row < program->n_carried  ? " +"
-                                            : ",",
-                cost->phase, burin_human_bytes((int64_t)bytes).text);
+        if (!bytes && row < program->n_carried)
+            continue;
+        fprintf(out, "%s%s%s %s",
+                !begun                      ? " "
+                : row <= program->n_carried ? " + "
+                                            : ", ",
+                row == program->n_carried && n_phases > 1 ? "the larger of " : "",
+                burin_human_bytes(bytes).text, cost->phase);
+        begun = true;
     }
 }
 

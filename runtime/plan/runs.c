@@ -73,7 +73,9 @@ bool burin_plan_run_at(const struct burin_plan *plan, int i, struct burin_plan_r
         const struct burin_planned_program *planned = &plan->programs[p];
         if (!planned->active)
             continue;
-        const int n_eager = planned->n_eager > 0;
+        const bool covered = burin_is_encoder(program) &&
+                             burin_ladder_size(&planned->graphs, planned->n_eager);
+        const int n_eager = planned->n_eager > 0 && !covered;
         if (i < planned->graphs.n) {
             *run = graph_of(plan, program, planned->graphs.sizes[i]);
             return true;

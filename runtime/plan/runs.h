@@ -23,7 +23,7 @@ struct burin_plan_run {
 };
 
 /* Run number i of a plan: program by program its graphs, from the smallest, then its largest
- * run without one. False behind the last. */
+ * run without one; an encoder whose graphs reach its largest has none. False behind the last. */
 bool burin_plan_run_at(const struct burin_plan *plan, int i, struct burin_plan_run *run);
 
 /* The one that needs most arena and inputs. False where there is none. */

@@ -33,6 +33,10 @@ enum burin_status burin_plan_programs(
 /* Rows of the encoder cache, for the runs that have been planned. */
 int64_t burin_plan_cache_rows(const struct burin_plan *plan);
 
+/* Where a step reads `spans`, the tokens of a picture see each other: so many belong into one
+ * step. 0 where it does not. */
+int burin_plan_spanned(const struct burin_plan *plan);
+
 /* BURIN_ENOMEM where the graphs take more than a quarter of the card. */
 enum burin_status burin_plan_check_share(
         const struct burin_plan *plan, struct burin_error *err);

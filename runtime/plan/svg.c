@@ -6,7 +6,7 @@
 
 /* Pixels. The bar is the card; labels stand beside it, as near as they go without meeting. */
 enum {
-    WIDTH = 900,
+    WIDTH = 760,
     TOP = 96,
     BAR_LEFT = 40,
     BAR_WIDTH = 190,
@@ -146,7 +146,11 @@ static void draw_limit(const struct burin_plan *plan, FILE *out, double scale)
             BAR_LEFT - 12, y, BAR_LEFT + BAR_WIDTH + 8, y);
     snprintf(
             text, sizeof text, "%s may be used", burin_human_bytes(plan->limit_bytes).text);
-    text_at(out, BAR_LEFT, TOP - 8, 12, " fill=\"#c00000\"", text);
+    fprintf(out,
+            "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#c00000\" "
+            "stroke-width=\"2\" stroke-dasharray=\"6 3\"/>\n",
+            BAR_LEFT, TOP - 12, BAR_LEFT + 24, TOP - 12);
+    text_at(out, BAR_LEFT + 32, TOP - 8, 12, " fill=\"#c00000\"", text);
 }
 
 static void draw_titles(const struct burin_plan *plan, FILE *out, int height)

@@ -117,7 +117,7 @@ SPEC(a_device_that_refuses_leaves_the_account_as_it_was)
     assert_int_equal(burin_ledger_take(&ledger, "weights", 64, &address, NULL), BURIN_OK);
 }
 
-SPEC(taking_after_seal_aborts_and_names_the_owner)
+SPEC(C5_taking_after_seal_aborts_and_names_the_owner)
 {
     struct burin_ledger ledger = on_a_device_of(4096);
     burin_ledger_seal(&ledger);

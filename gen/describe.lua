@@ -24,6 +24,7 @@ describe.limits = {
   source_bytes = 64 * 1024,
   text_bytes = 64 * 1024, -- of a text that a word takes
   includes = 16,
+  calls = 200, -- in one another; setting a hook walks over all of them
 }
 
 -- ---- What a description may use -----------------------------------------------------------
@@ -315,6 +316,9 @@ function describe.load(options)
     end
     source.spend(step)
     turns = turns + 1
+    if turns % 16 == 0 and debug.getinfo(describe.limits.calls, "l") then
+      source.fail(("stopped: more than %d calls in one another"):format(describe.limits.calls))
+    end
     if turns % 4 == 0 and os.clock() - base_seconds > describe.limits.seconds then
       source.fail(("stopped after %d seconds: does it loop for ever, or on long texts?"):format(
         describe.limits.seconds))

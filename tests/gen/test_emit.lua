@@ -266,6 +266,18 @@ return model
 
 local avx512 = "-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mavx512bf16 -mfma -mf16c"
 
+odd.names_that_are_near_to_others = describe.model([[
+  local int = nn.linear(h, w.w0)
+  local body_scratch = nn.rms_norm(x, w.isnan, { eps = 1 })
+  local a = nn.attention(int, kv:append(nn.linear(h, w.w1), nn.linear(h, w.n_tokens)))
+  x = x + nn.linear(a, w.w_o) + body_scratch
+  return x + nn.linear(nn.silu(nn.linear(h, w.w_up)), w.w_down)]]):gsub("attn_norm = nn", "isnan = nn.weight('i', { d.d_model }), attn_norm = nn")
+  :gsub("wq = nn", "w0 = nn"):gsub("wk = nn", "w1 = nn"):gsub("wv = nn", "n_tokens = nn"):gsub("wo = nn", "w_o = nn")
+odd.a_block_called_like_a_kernel = describe.model():gsub("local block =", "local rms_norm_d_model_q8 ="):gsub("block%.forward", "rms_norm_d_model_q8.forward"):gsub("n_layers, block", "n_layers, rms_norm_d_model_q8")
+odd.a_block_called_like_a_function_of_c = odd.a_sum_of_rows_and_their_own_product:gsub("block%f[ .}]", "expf"):gsub("nn%.expf", "nn.block")
+odd.a_size_called_like_columns_side_by_side = odd.two_programs:gsub("d%.d_q = ([^\n]*)", "%0\nd.d_qkv = d.d_q * 3"):gsub("local a = ", "local qkv = ")
+odd.a_size_called_like_other_columns = odd.two_programs:gsub("d%.d_q = ([^\n]*)", "%0\nd.d_qkv = d.d_q * 2")
+
 spec("odd descriptions compile without a warning, and clang-format changes nothing", function()
   local folder = spec.folder()
   local names = {}
@@ -291,4 +303,53 @@ spec("odd descriptions compile without a warning, and clang-format changes nothi
       end
     end
   end
+end)
+
+-- ---- The last look ---------------------------------------------------------------------------
+
+local function emitted(change)
+  local model = describe.text(describe.model())
+  local families = describe.planned(model, { quant = "f32" })
+  change(model, families)
+  return generate.files(model, families, {})
+end
+
+spec("a name that is none can't come to C, whoever made it", function()
+  for what, change in pairs {
+    ["a size"] = function(model) model.dims[1].name = "d_x }; int evil" end,
+    ["d_q: \"48"] = function(model)
+      for _, dim in ipairs(model.dims) do if dim.name == "d_q" then dim.text = "48 }; int evil; enum { Z" end end
+    end,
+    ["a weight"] = function(model) model.weights[1].role = "x; int evil" end,
+    ["a block"] = function(model) model.groups[1].layers[1].name = "evil(void){}" end,
+    ["a group of layers"] = function(model) model.groups[1].role = "a b" end,
+    ["a family"] = function(_, families) families[1].name = "x)\nexecute_process(" end,
+    ["a program"] = function(_, families) families[1].programs[1].name = "../x" end,
+    ["an input"] = function(_, families) families[1].programs[1].inputs[1].name = "x; evil()" end,
+    ["an output"] = function(_, families) families[1].programs[1].outputs[1].name = "x y" end,
+    ["a buffer"] = function(_, families) families[1].programs[1].buffers[1].name = "*/" end,
+    ["can't be a file's name"] = function(model) model.name = "../x" end,
+    ["can't be a template's path"] = function(_, families)
+      local op = require("gen.graph").flat(families[1].programs[1])[1].op
+      op.def = setmetatable({ kernel = function() return { template = "../../etc/passwd", name = "x", params = {}, args = {} } end }, { __index = op.def })
+    end,
+    ["can't be a kernel's name"] = function(_, families)
+      local op = require("gen.graph").flat(families[1].programs[1])[1].op
+      op.def = setmetatable({ kernel = function() return { template = "cpu/rows.c", name = "x y", params = {}, args = {} } end }, { __index = op.def })
+    end,
+  } do
+    local ok, e = pcall(emitted, change)
+    if ok then error(what .. ": it was written") end
+    spec.contains(type(e) == "table" and e.message or e, what)
+  end
+end)
+
+spec("two things of one name in C are refused", function()
+  local ok, e = pcall(emitted, function(_, families)
+    for _, item in ipairs(families[1].programs[1].ops) do
+      if item.sections then item.sections[1].name = families[1].name .. "_step" end
+    end
+  end)
+  if ok then error "it was written" end
+  spec.contains(type(e) == "table" and e.message or tostring(e), "two things would be called")
 end)

@@ -97,6 +97,74 @@ spec("a weight that nothing reads", function()
   end)
 end)
 
+-- ---- What a program gives back, and reads ------------------------------------------------------
+
+local body = "  local x = w.layers(nn.embedding(batch.token_ids, w.embed), batch)\n"
+
+spec("a model has a step", function()
+  wrong("local m = nn.model { e = nn.weight('x', { 1 }) }\nreturn m", 2, "model has no step")
+  wrong("return nn.dims { n_a = 1 }", 1, "return the nn.model")
+  wrong("return {}", 1, "return the nn.model")
+end)
+
+spec("a step gives the logits of the rows that are wanted", function()
+  wrong(describe.model(nil, body .. "  return nn.linear(x, w.embed)"), 30, "step: logits must be (outputs, N_VOCAB), got (tokens, N_VOCAB): take the rows that are wanted")
+  wrong(describe.model(nil, body .. "  return nn.rows(x, batch.output_rows)"), 30, "step: logits must be (outputs, N_VOCAB), got (outputs, D_MODEL)")
+  wrong(describe.model(nil, body .. "  return { hidden = nn.rows(x, batch.output_rows) }"), 30, "step: return logits, (outputs, N_VOCAB)")
+  wrong(describe.model(nil, body), 31, "step: return a tensor or a table of tensors, got nothing")
+  local model = describe.text(describe.model(nil, body .. "  local h = nn.rows(x, batch.output_rows)\n  return { hidden = h, logits = nn.linear(h, w.embed) }"))
+  spec.equal(#model.programs[1].outputs, 2)
+end)
+
+spec("outputs have names, each once", function()
+  wrong(describe.model(nil, body .. "  local l = nn.linear(nn.rows(x, batch.output_rows), w.embed)\n  return { l, logits = l }"), 31, "step: an output can't be called \"1\"")
+  wrong(describe.model(nil, body .. "  local l = nn.linear(nn.rows(x, batch.output_rows), w.embed)\n  nn.tap('logits', l)\n  return l"), 32, "step: there are two outputs logits")
+end)
+
+spec("a step reads only what an engine fills, and what is declared is read", function()
+  local rest = "\n  return nn.linear(nn.rows(x, batch.output_rows), w.embed)"
+  wrong(describe.model(nil, body .. "  x = x + nn.input('extra', { nn.tokens, 40 })" .. rest), 30, "input: nobody fills extra")
+  wrong(describe.model(nil, body .. "  local e = nn.input('extra', { nn.tokens, 40 })" .. rest), 30, "input: no operation of step reads extra")
+  wrong(describe.model(nil, body .. "  local a, b = nn.input('extra', { nn.tokens, 40 }), nn.input('extra', { nn.tokens, 4 })" .. rest), 30, "input: extra is f32 in (tokens, 40) already")
+end)
+
+-- ---- Things in their places -----------------------------------------------------------------
+
+local function kept(block, step)
+  return (describe.model("  kept = kept or {" .. block .. "}\n  return x", body .. "  " .. step .. "\n  return nn.linear(nn.rows(x, batch.output_rows), w.embed)")
+    :gsub("d_head = 8,\n}", "d_head = 8 }\nlocal kept"))
+end
+
+spec("what one function keeps has no meaning in another one", function()
+  wrong(kept("x", "x = x + kept[1]"), 29, "add: other is a tensor of another block or program")
+  wrong(kept("h", "x = x + kept[1]"), 29, "add: other is a tensor of another block or program")
+  wrong(kept("w", "x = nn.linear(x, kept[1].wq)"), 29, "linear: weight is a weight that isn't in nn.model")
+  wrong(kept("kv:append(nn.linear(h, w.wk), nn.linear(h, w.wv))", "x = nn.attention(x, kept[1])"), 29, "attention: kv is another block's cache")
+end)
+
+spec("a weight, a cache and a value belong to one block, a group to one model", function()
+  local head = "local w = nn.weight('n', { 8 })\n"
+  wrong(head .. "local a = nn.block { norm = w }\nlocal b = nn.block { norm = w }", 3, "norm is another weight's tensor already")
+  wrong(head .. "local a = nn.block { norm = w }\nlocal b = nn.model { norm = w }", 3, "norm is a weight of a block")
+  wrong("local c = nn.kv()\nlocal a = nn.block { c = c }\nlocal b = nn.block { c = c }", 3, "c belongs to another block already")
+  wrong("local c = nn.each { 1 }\nlocal a = nn.block { c = c }\nlocal b = nn.block { c = c }", 3, "c belongs to another block already")
+  wrong("local a = nn.block { c = nn.kv(), e = nn.kv() }", 1, "it has two caches, c and e")
+  wrong("local g = nn.layers('%d', { { 1, nn.block { } } })\nlocal m = nn.model { c = g, e = g }", 2, "must be a weight or nn.layers, once")
+  wrong("local m = nn.model { }\nlocal n = nn.model { }", 2, "there is one already")
+end)
+
+spec("rows have columns, and their number is known", function()
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.tokens }))"), 29, "silu: x must have rows and columns, got (tokens)")
+  wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.tokens, nn.max_context }))"), 29, "silu: its columns must be known when we generate, got MAX_CONTEXT")
+  wrong(describe.model(nil, "  return w.layers(batch.token_ids, batch)"), 29, "layers: x must be a tensor of rows")
+  wrong(describe.model(nil, "  return w.layers(w.embed, batch)"), 29, "layers: x must be a tensor of rows, got a weight")
+end)
+
+spec("what is handed to a group of layers beside x comes to the block as it is", function()
+  describe.text((describe.model(nil, (body:gsub("batch%)\n", "batch, { 1 }, 'two', print)\n"):gsub("print", "function() return 3 end")) .. "  return nn.linear(nn.rows(x, batch.output_rows), w.embed)")
+    :gsub("%(w, x, batch, kv%)", "(w, x, batch, one, two, three, kv)"):gsub("local h = ", "assert(one[1] == 1 and two == 'two' and three() == 3) local h = ")))
+end)
+
 -- ---- What becomes of it ----------------------------------------------------------------------
 
 spec("a block is traced once, however many layers there are", function()

@@ -6,7 +6,7 @@ local describe = require "tests.gen.describe"
 local graph = require "gen.graph"
 local layout = require "gen.layout"
 
--- huggingface.co: safetensors' metadata of each release, which leaves numbers (shape ()) out.
+-- The safetensors metadata of each release, which leaves numbers (shape ()) out.
 local published = {
   { "gemma4", "e2b", 5123178051 }, { "gemma4", "e4b", 7996156490 },
   { "gemma4", "26b-a4b", 25805936206 }, { "gemma4", "31b", 31273088876 },

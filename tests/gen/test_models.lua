@@ -6,7 +6,7 @@ local describe = require "tests.gen.describe"
 local layout = require "gen.layout"
 local formats_of = function(name) return require("gen.formats." .. name) end
 
--- huggingface.co: safetensors' metadata of each release.
+-- The safetensors' metadata of each release.
 local published = {
   { "llama", "smollm2-135m", 134515008 }, { "llama", "smollm2-360m", 361821120 },
   { "llama", "smollm2-1.7b", 1711376384 }, { "llama", "llama-3.2-1b", 1235814400 },

@@ -70,7 +70,7 @@ for _, variant in ipairs { "27b", "35b-a3b" } do
 end
 
 spec("element totals are the published ones", function()
-  -- huggingface.co: safetensors' metadata of Qwen3.6-27B and Qwen3.6-35B-A3B.
+  -- The safetensors' metadata of Qwen3.6-27B and Qwen3.6-35B-A3B.
   spec.equal(layout.elements(model_of "27b"), 27781427952)
   spec.equal(layout.elements(model_of "35b-a3b"), 35951822704)
 end)

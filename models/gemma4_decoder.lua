@@ -201,7 +201,7 @@ return function(v)
 
   -- Where a soft token stands, token_ids holds <pad>, soft_index its row in soft_rows; else -1.
   function part.step(w, batch)   -- extents: tokens, sequences, outputs
-    local soft_rows  = nn.input("soft_rows", { nn.max_soft, d.d_model }, "bf16")
+    local soft_rows  = nn.input("soft_rows", { nn.max_soft, d.d_model })
     local soft_index = nn.input("soft_index", { nn.tokens }, "i32")
 
     local x = nn.embedding(batch.token_ids, w.embed) * embed_scale

@@ -161,7 +161,7 @@ local model = nn.model(members)
 
 -- Token embeddings, in whose place soft tokens stand; and by which positions a head is turned.
 local function embed(w, batch)
-  local rows = nn.input("soft_rows", { nn.max_soft, d.d_model }, "bf16")
+  local rows = nn.input("soft_rows", { nn.max_soft, d.d_model })
   local index = nn.input("soft_index", { nn.tokens }, "i32")
   return nn.insert_rows(nn.embedding(batch.token_ids, w.embed), rows, index)
 end

@@ -4,9 +4,9 @@
 local op = require "gen.op"
 
 return op.define "insert_rows" {
-  inputs = { "x", "table", "index" }, -- x (rows, d), table (n, d) in bf16, index (rows)
+  inputs = { "x", "table", "index" }, -- x (rows, d), table (n, d), index (rows)
   cuda   = { kernels = 1 },
-  takes = { table = "bf16", index = "i32" },
+  takes = { index = "i32" },
   in_place = "x",
   partition = "rows",
 
@@ -22,6 +22,16 @@ return op.define "insert_rows" {
   -- None to all of the rows.
   bytes = function(x, _, index, y)
     return { min = index.bytes, max = x.bytes + index.bytes + y.bytes }
+  end,
+
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/insert_rows.c",
+      name = "insert_rows_" .. d:lower(),
+      params = { d = d },
+      args = { "y", "table", "index", "rows" },
+    }
   end,
 
   -- One row; index from 0.

@@ -17,8 +17,26 @@ local function new_op(def, inputs, attrs, shape, like)
   return new
 end
 
--- Rows in bf16, but where sums or what they decide need more.
+-- Rows in bf16, but where sums or what they decide need more; also those that come from outside.
+-- Inputs are shared by all families: this one gets its own.
+local function narrow_inputs(program)
+  local narrowed = {}
+  for i, input in ipairs(program.inputs) do
+    local tensor = input.tensor
+    if tensor.dtype == "f32" then
+      local new = {}
+      for key, value in pairs(tensor) do new[key] = value end
+      new.dtype = "bf16"
+      input = { name = input.name, tensor = graph.tensor(new) }
+      graph.replace(program, tensor, input.tensor)
+    end
+    narrowed[i] = input
+  end
+  program.inputs = narrowed
+end
+
 local function narrow(program)
+  narrow_inputs(program)
   local wide = {} -- logits, and what they are made from in place
   for _, output in ipairs(program.outputs) do
     local tensor = output.name == "logits" and output.tensor
@@ -53,17 +71,18 @@ return function(program, context)
   if family.sm then narrow(program) end
   local leaves = {} -- [tensor]: an output of the program
   for _, output in ipairs(program.outputs) do leaves[output.tensor] = true end
-  local angles = {} -- rope_angles operations, in order of first use
+  local angles = {} -- operations that make angles, in order of first use
 
   local function angles_for(rope)
     local positions, inv_freq = graph.input(rope, "positions"), rope.attrs.inv_freq
-    local key = ("%s/%s"):format(tostring(positions.input), table.concat(inv_freq, " "))
+    local key = table.concat({ rope.def.angles, tostring(positions.input),
+      tostring(rope.attrs.layout), table.concat(inv_freq, " ") }, "/")
     for _, known in ipairs(angles) do
       if known.same_as == key then return known.op.result end
     end
-    local def = op.find "rope_angles"
+    local def = op.find(rope.def.angles)
     local attrs = {
-      inv_freq = inv_freq, d = rope.attrs.d_head,
+      inv_freq = inv_freq, d = rope.attrs.d_head, layout = rope.attrs.layout,
       key = #angles == 0 and "step" or "step_" .. #angles + 1,
     }
     local shape = def.shape(positions.shape, attrs)
@@ -94,7 +113,7 @@ return function(program, context)
           end
           graph.set_input(node, takes, converted[x][format])
         end
-      elseif node.def and node.def.name == "rope" and not family.sm then
+      elseif node.def and node.def.angles and not family.sm then
         local result = angles_for(node)
         for _, input in ipairs(node.inputs) do
           if input.name == "positions" then input.name, input.tensor = "angles", result end

@@ -188,6 +188,14 @@ static void write_run(
     }
 }
 
+static const char *graphs_kind(const struct burin_plan *plan)
+{
+    for (int i = 0; i < plan->n_owners; i++)
+        if (strcmp(plan->owners[i].name, "graphs") == 0)
+            return kinds[plan->owners[i].kind];
+    return "there are none";
+}
+
 static void write_runs(const struct burin_plan *plan, FILE *out)
 {
     struct burin_plan_run run;
@@ -196,10 +204,10 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
             "sequences of a step, soft\n  tokens of an encoder; fewer are padded to it. "
             "One "
             "run follows another, so inputs and arena are the\n  same memory for all: the "
-            "largest counts. What the driver keeps for nodes (launches and copies) adds\n  "
-            "up, %s each (%s).\n\n",
+            "largest counts. Both are derived, as is the number of nodes (launches and\n  "
+            "copies). What the driver keeps for nodes adds up, %s each (%s).\n\n",
             burin_human_bytes(plan->node_bytes).text,
-            plan->graphs_assumed ? "--assume has another total" : "assumed");
+            plan->graphs_assumed ? "--assume tells another total" : graphs_kind(plan));
     fprintf(out, "  %-14s %7s %7s %10s %10s %7s %10s  %s\n", "run", "n", "tokens", "inputs",
             "arena", "nodes", "driver", "without its graph");
     for (int i = 0; burin_plan_run_at(plan, i, &run); i++)
@@ -215,10 +223,10 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
             }
         if (!found)
             continue;
-        fprintf(out, "  %s at %s %d: arena", run.program->name,
-                burin_extent_name(
-                        burin_is_encoder(run.program) ? BURIN_SOFT : BURIN_TOKENS),
-                run.extents[burin_is_encoder(run.program) ? BURIN_SOFT : BURIN_TOKENS]);
+        const enum burin_extent extent =
+                burin_is_encoder(run.program) ? BURIN_SOFT : BURIN_TOKENS;
+        fprintf(out, "  %s of %s %s: arena", run.program->name,
+                burin_grouped(run.extents[extent]).text, burin_extent_name(extent));
         write_phases(plan, &run, out);
         fprintf(out, "; its largest pieces\n");
         write_pieces(plan, &run, out);

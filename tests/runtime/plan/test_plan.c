@@ -1,12 +1,9 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/report.h"
-#include "tests/runtime/plan/tiny_model.h"
-#include "tests/support/test.h"
+#include "tests/runtime/plan/gpu.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { MIB = 1024 * 1024 };
 
 static struct burin_plan_request request_on(int64_t bytes)
 {
@@ -179,25 +176,59 @@ SPEC(the_advice_mends_it)
          limit += 9973) {
         request.limit_bytes = limit;
         const struct burin_plan plan = plan_of(&request);
-        char option[32];
-        int value;
-        if (sscanf(plan.advice, "Smallest change: %31s %d in place", option, &value) != 2)
-            continue;
-
         struct burin_plan_request other = request;
-        if (strcmp(option, "--ctx-size") == 0)
-            other.n_ctx = value;
-        else if (strcmp(option, "--batch-size") == 0)
-            other.n_batch = value;
-        else if (strcmp(option, "--parallel") == 0)
-            other.n_sequences = value;
-        else
-            fail_msg("%s", option);
+        if (take_advice(&other, &plan) != 1)
+            continue;
         if (!plan_of(&other).fits)
             fail_msg("limit %lld: %s", (long long)limit, plan.advice);
         mended++;
     }
     assert_in_range(mended, 100, 1000);
+}
+
+/* A context of less than a page, one thread of many: whatever is left to give up is tried
+ * before a smaller recipe is named. */
+SPEC(as_long_as_anything_fits_there_is_advice_that_mends_it)
+{
+    struct burin_plan_request request = request_on(512 * MIB);
+    request.n_threads = 64;
+    request.n_sequences = 3;
+    const int64_t whole = plan_of(&request).total_bytes;
+    struct burin_plan_request least = request;
+    least.n_threads = 1;
+    least.n_sequences = 1;
+    least.n_ctx = 1;
+    int threads = 0, several = 0, mended = 0;
+    for (int64_t limit = plan_of(&least).total_bytes; limit < whole; limit += 76543) {
+        request.limit_bytes = limit;
+        const struct burin_plan plan = plan_of(&request);
+        struct burin_plan_request other = request;
+        const int taken = take_advice(&other, &plan);
+        if (!taken || !plan_of(&other).fits)
+            fail_msg("limit %lld: %s", (long long)limit, plan.advice);
+        threads += strstr(plan.advice, "Smallest change: --threads") != NULL;
+        several += taken > 1;
+        mended++;
+    }
+    assert_true(mended > 500 && threads > 100 && several > 10);
+
+    least.limit_bytes = plan_of(&least).total_bytes - 1;
+    request.limit_bytes = least.limit_bytes;
+    assert_non_null(strstr(plan_of(&request).advice, "No option mends it"));
+}
+
+SPEC(a_context_of_less_than_a_page_is_advised_where_nothing_else_fits)
+{
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.n_threads = 1;
+    request.n_batch = 1;
+    struct burin_plan_request least = request;
+    least.n_ctx = 1;
+    request.n_ctx = 65;
+    request.limit_bytes = plan_of(&least).total_bytes;
+
+    assert_string_equal(
+            plan_of(&request).advice, "Smallest change: --ctx-size 64 in place of 65.");
 }
 
 SPEC(wider_keys_than_the_default_that_do_not_fit_are_told_of_the_default)
@@ -415,40 +446,6 @@ SPEC(an_absurd_request_does_not_overflow_into_fitting)
     family.n_kv = 1;
     request.family = &family;
     assert_false(plan_of(&request).fits);
-}
-
-SPEC(a_limit_is_bytes_or_a_reserve_or_a_fraction)
-{
-    struct burin_plan_request request = request_on(0);
-    request.card = (struct burin_card){ .name = "card",
-                                        .total_bytes = 64 * MIB,
-                                        .available_bytes = 48 * MIB };
-
-    request.limit = BURIN_LIMIT_RESERVE_DEFAULT;
-    assert_int_equal(plan_of(&request).limit_bytes, 44 * MIB);
-    request.limit = BURIN_LIMIT_RESERVE;
-    request.limit_bytes = 3 * MIB;
-    assert_int_equal(plan_of(&request).limit_bytes, 45 * MIB);
-    request.limit = BURIN_LIMIT_FRACTION;
-    request.limit_fraction = 0.5;
-    assert_int_equal(plan_of(&request).limit_bytes, 32 * MIB);
-    request.limit = BURIN_LIMIT_NONE;
-    assert_int_equal(plan_of(&request).limit_bytes, INT64_MAX);
-}
-
-SPEC(a_card_is_a_size_and_perhaps_a_compute_capability)
-{
-    struct burin_card card;
-    assert_int_equal(burin_card_parse(&card, "8GiB", NULL), BURIN_OK);
-    assert_int_equal(card.total_bytes, (int64_t)8 << 30);
-    assert_int_equal(burin_card_parse(&card, "23.46GiB,sm_120", NULL), BURIN_OK);
-    assert_int_equal(card.sm, 120);
-
-    static const char *const wrong[] = { "",         "GiB",          "8GiB,",
-                                         "8GiB,sm_", "8GiB,sm_120x", "-1GiB",
-                                         "0",        "8 bananas",    "8GiB,sm_-1" };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(burin_card_parse(&card, wrong[i], NULL), BURIN_EUSAGE);
 }
 
 SPEC(the_report_says_who_owns_what_and_the_json_has_every_key)

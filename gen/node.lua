@@ -8,7 +8,7 @@ local node = {}
 
 local function dims_of(tensor)
   local dims = {}
-  for i, x in ipairs(tensor.shape) do dims[i] = x.extent and x.extent or x:value() end
+  for i, x in ipairs(tensor.shape) do dims[i] = x.extent or (x:is_constant() and x:value() or tostring(x)) end
   return dims
 end
 

@@ -17,6 +17,16 @@ return op.define "add_vector" {
 
   bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
 
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/add_vector.c",
+      name = "add_vector_" .. d:lower(),
+      params = { d = d },
+      args = { "y", "weight", "rows" },
+    }
+  end,
+
   reference = function(y, x, weight)
     for i = 1, #x do y[i] = x[i] + weight[i] end
   end,

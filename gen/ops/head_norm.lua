@@ -29,6 +29,22 @@ return op.define "head_norm" {
 
   bytes = function(x, weight, y) return x.bytes + (weight and weight.bytes or 0) + y.bytes end,
 
+  kernel = function(node)
+    local d, offset = node.dim_name(node.attrs.d_head, "d_head"), node.attrs.offset or 0
+    local weight = node.inputs.weight ~= nil
+    local args = {
+      "y", "y_stride", "x", "x_stride", node.dim_name(node.attrs.n_heads, "n_heads"), "rows",
+    }
+    if weight then table.insert(args, 5, "weight") end
+    return {
+      template = "cpu/head_norm.c",
+      name = ("head_norm%s_%s"):format(
+        not weight and "_plain" or offset ~= 0 and "_offset" or "", d:lower()),
+      params = { d = d, eps = node.attrs.eps, weight = weight, offset = offset },
+      args = args,
+    }
+  end,
+
   -- One head of one row.
   reference = function(y, x, weight, attrs)
     local sum_sq = 0

@@ -17,6 +17,17 @@ return op.define "layer_columns" {
 
   bytes = function(_, y) return 2 * y.bytes end,
 
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    local width = node.dim_name(node.attrs.width)
+    return {
+      template = "cpu/layer_columns.c",
+      name = "layer_columns_" .. width:lower(),
+      params = { d = d, width = width },
+      args = { "y", "x", "layer", "rows" },
+    }
+  end,
+
   -- One row; layers count from 0.
   reference = function(y, x, attrs, layer)
     for i = 1, attrs.width do y[i] = x[layer * attrs.width + i] end

@@ -28,13 +28,16 @@ return op.define "rms_norm" {
   bytes = function(x, weight, y) return x.bytes + (weight and weight.bytes or 0) + y.bytes end,
 
   kernel = function(node, family)
-    if not node.inputs.weight or node.attrs.offset then return nil end
-    local d = node.dim_name(node.inputs.x.dims[2])
+    local d, offset = node.dim_name(node.inputs.x.dims[2]), node.attrs.offset or 0
+    local kind = not node.inputs.weight and "_plain" or offset ~= 0 and "_offset" or ""
     return {
       template = "cpu/rms_norm.c",
-      name = ("rms_norm_%s_%s"):format(d:lower(), node.out),
-      params = { d = d, eps = node.attrs.eps, out = node.out, cpu = family.cpu },
-      args = { "y", "x", "weight", "rows" },
+      name = ("rms_norm%s_%s_%s"):format(kind, d:lower(), node.out),
+      params = {
+        d = d, eps = node.attrs.eps, out = node.out, cpu = family.cpu,
+        weight = node.inputs.weight ~= nil, offset = offset,
+      },
+      args = node.inputs.weight and { "y", "x", "weight", "rows" } or { "y", "x", "rows" },
     }
   end,
 

@@ -15,6 +15,16 @@ return op.define "scale_by" {
 
   bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
 
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/scale_by.c",
+      name = "scale_by_" .. d:lower(),
+      params = { d = d },
+      args = { "y", "weight", "rows" },
+    }
+  end,
+
   reference = function(y, x, weight)
     for i = 1, #x do y[i] = x[i] * weight[1] end
   end,

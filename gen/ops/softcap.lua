@@ -1,4 +1,5 @@
 -- gen/ops/softcap.lua -- y = cap * tanh(x / cap).   Bello et al. 2016, arXiv:1611.09940, §5.1
+-- A row may be a whole vocabulary, so threads share out its columns.
 
 local op = require "gen.op"
 
@@ -7,7 +8,6 @@ return op.define "softcap" {
   attrs  = { cap = "number" },
   cuda   = { kernels = 1 },
   in_place = "x",
-  partition = "rows",
 
   shape = function(x, attrs)
     op.check(attrs.cap > 0, "cap must be positive")
@@ -15,6 +15,17 @@ return op.define "softcap" {
   end,
 
   bytes = function(x, y) return x.bytes + y.bytes end,
+
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    local hex = string.unpack("<I4", string.pack("<f", node.attrs.cap))
+    return {
+      template = "cpu/softcap.c",
+      name = ("softcap_%s_%08x"):format(d:lower(), hex),
+      params = { d = d, cap = node.attrs.cap },
+      args = { "y", "rows" },
+    }
+  end,
 
   reference = function(y, x, attrs)
     for i = 1, #x do

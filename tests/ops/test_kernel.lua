@@ -58,6 +58,13 @@ promise(portable, "silu and gelu are near the truth, and 0 far below zero", [[
     }
     CHECK(burin_silu(-1e30f) == 0.0f && burin_gelu_tanh(-1e9f) == 0.0f);]])
 
+promise(portable, "tanh is near the truth", [[
+    for (float x = -30.0f; x < 30.0f; x += 0.00137f)
+        CHECK(fabs(burin_tanh(x) - tanh((double)x)) <= 3e-7 * fabs(tanh((double)x)));
+    CHECK(burin_tanh(INFINITY) == 1.0f && burin_tanh(-INFINITY) == -1.0f && burin_tanh(0.0f) == 0.0f);
+    const float nan = burin_tanh(NAN);
+    CHECK(nan != nan);]])
+
 promise(portable, "a row of int8 holds its values to half a step, and the sums to the bit", [[
     enum { K = 70 };
     float x[K];

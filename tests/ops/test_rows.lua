@@ -1,117 +1,12 @@
--- tests/ops/test_rows.lua -- Operations on rows against their references in Lua: rms_norm,
--- convert, rope_angles, rope, embedding, rows, and those element by element. Each runs on
--- one thread and on three.
+-- tests/ops/test_rows.lua -- Operations on rows against their references in Lua: norms, convert,
+-- rope_angles, rope, embedding, rows, what picks and inserts rows and columns, and those element
+-- by element. Each runs on one thread and on three.
 
 local spec = require "tests.support.spec"
 local harness = require "tests.ops.harness"
-
-local N_ROWS = 5
-
--- Numbers of deviation 1 that are floats; the same on every run.
-local state = 1
-local function random()
-  local sum = 0
-  for _ = 1, 3 do
-    state = (state * 6364136223846793005 + 1442695040888963407)
-    sum = sum + (state >> 40) / 2 ^ 24
-  end
-  return (string.unpack("<f", string.pack("<f", 2 * sum - 3)))
-end
-
-local function matrix(n, d)
-  local rows = {}
-  for i = 1, n do
-    rows[i] = {}
-    for j = 1, d do rows[i][j] = random() end
-  end
-  return rows
-end
-
-local function flat(rows)
-  local list = {}
-  for _, row in ipairs(rows) do table.move(row, 1, #row, #list + 1, list) end
-  return list
-end
-
-local main_text = [[
-enum { N_ROWS = %d, N_OUT = %d, OUT_BYTES = %d };
-
-%s
-
-static void run(const struct burin_team *t, void *y)
-{
-    %s;
-}
-
-int main(void)
-{
-    uint8_t *one = obtain(OUT_BYTES), *three = obtain(OUT_BYTES);
-%s    on_team(1, run, one);
-    on_team(3, run, three);
-    CHECK(memcmp(one, three, OUT_BYTES) == 0);
-    for (int i = 0; i < N_OUT; i++)
-        printf("%%.9g\n", (double)%s);
-    return 0;
-}
-]]
-
--- Element i of one row of int8, where each of the result's rows is the sum of `planes`.
-local function of_q8(planes, plane)
-  local row = ("(one + (i / %%d * %d + %d) * burin_q8_stride(%%d))"):format(planes, plane)
-  return ("burin_q8_scales(%s, %%d)[i %%%% %%d / 32] * (float)((int8_t *)%s)[i %%%% %%d]"):format(row, row)
-end
-
--- One element of a result in each format, in C: row i / d, column i %% d.
-local element = {
-  f32 = "((float *)(void *)one)[i]",
-  bf16 = "burin_f32_of_bf16(((uint16_t *)(void *)one)[i])",
-  q8 = "(" .. of_q8(1, 0) .. ")",
-  q8x2 = "(" .. of_q8(2, 0) .. " + " .. of_q8(2, 1) .. ")",
-}
-
--- Runs an op's kernel; case: { op, node, d (of y), out, data = { x = {...} }, ints, values,
--- before (a statement on y) }. Returns rows of results.
-local function run_op(family, case)
-  local kernel = harness.kernel(case.op, case.node, family)
-  local source = harness.source(family):add(kernel)
-  local declared, values = {}, { y = "y", rows = "N_ROWS" }
-  for name, list in pairs(case.data or {}) do
-    declared[#declared + 1] = ("static const float %s[] = %s;"):format(name, harness.floats(list))
-    values[name] = name
-  end
-  for name, list in pairs(case.ints or {}) do
-    declared[#declared + 1] = ("static const int32_t %s[] = { %s };"):format(name, table.concat(list, ", "))
-    values[name] = name
-  end
-  for name, text in pairs(case.values or {}) do values[name] = text end
-  local d, out = case.d, case.node.out or "f32"
-  local stride = require("gen.formats.act_" .. out).row_bytes(d)
-  source:write("%s", main_text:format(N_ROWS, N_ROWS * d, N_ROWS * stride,
-    table.concat(declared, "\n"), harness.call(kernel, values), case.before or "",
-    (element[out]:gsub("%%d", d):gsub("%%%%", "%%"))))
-  local list = {}
-  for number in harness.run(family, source):gmatch "%S+" do list[#list + 1] = tonumber(number) or 0 / 0 end
-  spec.equal(#list, N_ROWS * d)
-  local rows = {}
-  for i = 0, N_ROWS - 1 do rows[i + 1] = table.move(list, i * d + 1, i * d + d, 1, {}) end
-  return rows, source
-end
-
-local tolerance = { -- of |expected|, and of the row's largest magnitude in its place
-  f32 = { 2e-6, 0 }, bf16 = { 1 / 256, 0 }, q8 = { 0, 0.51 / 127 }, q8x2 = { 0, 0.51 / 127 / 254 },
-}
-
-local function compare(found, expected, out)
-  local relative, of_row = table.unpack(tolerance[out])
-  for i, row in ipairs(expected) do
-    local largest = 0
-    for _, x in ipairs(row) do largest = math.max(largest, math.abs(x)) end
-    for j, x in ipairs(row) do
-      spec.near(found[i][j], x, relative * math.abs(x) + of_row * largest + 1e-7,
-        ("row %d, column %d"):format(i, j))
-    end
-  end
-end
+local rows = require "tests.ops.rows"
+local N_ROWS, matrix, flat = rows.N_ROWS, rows.matrix, rows.flat
+local run_op, compare = rows.run, rows.compare
 
 for _, family in ipairs(harness.here()) do
   local function it(name, run) spec(family.name .. ": " .. name, run) end
@@ -136,6 +31,54 @@ for _, family in ipairs(harness.here()) do
       end
     end)
   end
+
+  it("rms_norm needs no weight, and takes one that lacks 1", function()
+    local x, weight = matrix(N_ROWS, 40), matrix(1, 40)[1]
+    for _, offset in ipairs { false, 1 } do
+      local attrs = { eps = 1e-6, offset = offset or nil }
+      local found = run_op(family, {
+        op = "rms_norm", d = 40, data = { x = flat(x), weight = offset and weight or nil },
+        node = {
+          inputs = { x = { dims = { "tokens", 40 } }, weight = offset and { dims = { 40 } } or nil },
+          attrs = attrs,
+        },
+      })
+      local expected = {}
+      for i = 1, N_ROWS do
+        expected[i] = {}
+        require "gen.ops.rms_norm".reference(expected[i], x[i], offset and weight or nil, attrs)
+      end
+      compare(found, expected, "f32")
+    end
+  end)
+
+  it("head_norm norms each head by itself, with one weight, one that lacks 1, or none", function()
+    local d, n_heads, stride = 24, 3, 3 * 24 + 8
+    local x, weight = matrix(N_ROWS, stride), matrix(1, d)[1]
+    for _, kind in ipairs { "weight", "offset", "none" } do
+      local attrs = { eps = 1e-6, d_head = d, n_heads = n_heads, offset = kind == "offset" and 1 or nil }
+      local w = kind ~= "none" and weight or nil
+      local found = run_op(family, {
+        op = "head_norm", d = stride, data = { x = flat(x), weight = w },
+        values = { y_stride = tostring(stride), x_stride = tostring(stride) },
+        before = "    memcpy(one, x, sizeof x);\n    memcpy(three, x, sizeof x);\n",
+        node = {
+          inputs = { x = { dims = { "tokens", n_heads * d } }, weight = w and { dims = { d } } },
+          attrs = attrs,
+        },
+      })
+      local expected = {}
+      for i = 1, N_ROWS do
+        expected[i] = table.move(x[i], 1, stride, 1, {})
+        for h = 0, n_heads - 1 do
+          local head = {}
+          require "gen.ops.head_norm".reference(head, table.move(x[i], h * d + 1, h * d + d, 1, {}), w, attrs)
+          table.move(head, 1, d, h * d + 1, expected[i])
+        end
+      end
+      compare(found, expected, "f32")
+    end
+  end)
 
   for _, out in ipairs { "bf16", "q8", "q8x2" } do
     it("convert gives " .. out, function()
@@ -199,6 +142,60 @@ for _, family in ipairs(harness.here()) do
       end
       compare(found, expected, "f32")
     end
+  end)
+
+  it("softcap, scale_by and add_vector change rows where they lie", function()
+    local x, weight = matrix(N_ROWS, 40), matrix(1, 40)[1]
+    for j = 1, 40 do x[1][j], x[2][j] = 40 * x[1][j], x[2][j] / 64 end
+    for _, op in ipairs { "softcap", "scale_by", "add_vector" } do
+      local attrs = { cap = 30 }
+      local found = run_op(family, {
+        op = op, d = 40, data = { x = flat(x), weight = op ~= "softcap" and weight or nil },
+        before = "    memcpy(one, x, sizeof x);\n    memcpy(three, x, sizeof x);\n",
+        node = { inputs = { x = { dims = { "tokens", 40 } } }, attrs = attrs },
+      })
+      local expected = {}
+      for i = 1, N_ROWS do
+        expected[i] = {}
+        require("gen.ops." .. op).reference(expected[i], x[i], op == "softcap" and attrs or weight)
+      end
+      compare(found, expected, "f32")
+    end
+  end)
+
+  it("insert_rows replaces those that have an index, layer_columns takes the layer's", function()
+    local x, soft, index = matrix(N_ROWS, 24), matrix(7, 24), { -1, 3, 0, -1, 6 }
+    for _, row in ipairs(soft) do
+      for j, value in ipairs(row) do -- what bf16 holds
+        row[j] = (string.unpack("<f", string.pack("<I4", string.unpack("<I4", string.pack("<f", value)) & 0xffff0000)))
+      end
+    end
+    local bits = {}
+    for i, value in ipairs(flat(soft)) do bits[i] = string.unpack("<I4", string.pack("<f", value)) >> 16 end
+    local packed = {} -- two of them in an int32_t
+    for i = 1, #bits, 2 do packed[#packed + 1] = string.unpack("<i4", string.pack("<I4", bits[i] | bits[i + 1] << 16)) end
+    local found = run_op(family, {
+      op = "insert_rows", d = 24, data = { x = flat(x) }, ints = { packed = packed, picked = index },
+      before = "    memcpy(one, x, sizeof x);\n    memcpy(three, x, sizeof x);\n",
+      values = { table = "(const uint16_t *)(const void *)packed", index = "picked" },
+      node = { inputs = { x = { dims = { "tokens", 24 } } } },
+    })
+    local expected = {}
+    for i = 1, N_ROWS do
+      expected[i] = {}
+      require "gen.ops.insert_rows".reference(expected[i], x[i], soft, index[i])
+    end
+    compare(found, expected, "f32")
+
+    found = run_op(family, {
+      op = "layer_columns", d = 8, data = { x = flat(x) }, values = { layer = "2" },
+      node = { inputs = { x = { dims = { "tokens", 24 } } }, attrs = { width = 8 } },
+    })
+    for i = 1, N_ROWS do
+      expected[i] = {}
+      require "gen.ops.layer_columns".reference(expected[i], x[i], { width = 8 }, 2)
+    end
+    compare(found, expected, "f32")
   end)
 
   it("rows and embedding pick rows", function()

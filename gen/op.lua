@@ -26,6 +26,8 @@
 --                                        scratch of all of them; or function(node, family)
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
+--     angles = "rope_angles",            on a CPU its positions become angles, which this operation
+--                                        makes once a step; attrs.inv_freq, attrs.d_head
 --     quantum = 64,                      prompts are cut only at multiples of so many tokens
 --     reshape = "x",                     the result is this input's memory with other dims, or from
 --                                        attrs.column on some of its columns
@@ -87,7 +89,7 @@ local known = {
   activation = "string", result_dtype = "string", state = "string", writes = "function",
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
   hyperparameters = "function", reads = "table", wide = "boolean", reshape = "string",
-  quantum = "number",
+  quantum = "number", angles = "string",
   cuda = "any",
 }
 

@@ -58,6 +58,7 @@ return op.define "rope" {
     low_factor = "number?", high_factor = "number?", original = "number?", partial = "number?",
   },
   emit   = { cpu = "cpu/rope.c" },
+  angles = "rope_angles",
   takes = { positions = "i32" },
   in_place = "x",
   strided = { "x" },
@@ -100,7 +101,7 @@ return op.define "rope" {
     return {
       template = "cpu/rope.c",
       name = "rope_" .. d:lower(),
-      params = { d = d },
+      params = { d = d, axes = 1 },
       args = { "y", "y_stride", node.dim_name(node.attrs.n_heads, "n_heads"), "angles", "rows" },
     }
   end,

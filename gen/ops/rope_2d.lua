@@ -9,8 +9,12 @@
 
 local op = require "gen.op"
 
+local function f32(x) return (string.unpack("<f", string.pack("<f", x))) end
+
 return op.define "rope_2d" {
-  inputs = { "x", "positions" }, -- x (rows, n_heads * d_head), positions (rows, 2): x, then y
+  -- x (rows, n_heads * d_head), positions (rows, 2): x, then y; lowered: they become angles.
+  inputs = { "x", "positions" },
+  angles = "rope_2d_angles",
   attrs  = { theta = "number", d_head = "number?", layout = "string?" }, -- "split" if left out
   cuda   = { kernels = 1 },
   takes = { positions = "i32" },
@@ -28,11 +32,25 @@ return op.define "rope_2d" {
     attrs.layout = attrs.layout or "split"
     op.check(attrs.layout == "split" or attrs.layout == "joined", "unknown layout '%s'",
       attrs.layout)
-    attrs.n_heads, attrs.d_head = n_heads, d_head
+    attrs.n_heads, attrs.d_head, attrs.inv_freq = n_heads, d_head, {}
+    for i = 0, d_head // 4 - 1 do attrs.inv_freq[i + 1] = f32(attrs.theta ^ (-4 * i / d_head)) end
     return x
   end,
 
   bytes = function(x, positions, y) return x.bytes + positions.bytes + y.bytes end,
+
+  -- "split" is rope in heads of half the width, by x and by y in turn.
+  kernel = function(node)
+    local axes = node.attrs.layout == "split" and 2 or 1
+    local d_head, n_heads = node.attrs.d_head, node.attrs.n_heads
+    local d = axes == 1 and node.dim_name(d_head, "d_head") or tostring(d_head // 2)
+    return {
+      template = "cpu/rope.c",
+      name = ("rope_2d_%s_%d"):format(node.attrs.layout, d_head),
+      params = { d = d, axes = axes },
+      args = { "y", "y_stride", tostring(axes * n_heads), "angles", "rows" },
+    }
+  end,
 
   -- One head of one row.
   reference = function(y, x, position, attrs)

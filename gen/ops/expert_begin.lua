@@ -17,6 +17,17 @@ return op.define "expert_begin" {
 
   bytes = function(experts, y) return experts.bytes + y.bytes end,
 
+  kernel = function(node)
+    local extent, k = table.unpack(node.inputs.experts.dims)
+    local n = node.dim_name(node.attrs.n_experts, "n_experts")
+    return {
+      template = "cpu/expert_begin.c",
+      name = "expert_begin_" .. n:lower(),
+      params = { n = n, k = node.dim_name(k, "n_active_experts") },
+      args = { "y", "experts", "n_" .. extent },
+    }
+  end,
+
   -- experts: every choice, token after token, from 0.
   reference = function(y, experts, attrs)
     for e = 0, attrs.n_experts do y[e + 1] = 0 end

@@ -17,6 +17,17 @@ return op.define "expert_rows" {
 
   bytes = function(experts, begin, y) return experts.bytes + begin.bytes + y.bytes end,
 
+  kernel = function(node)
+    local extent, k = table.unpack(node.inputs.experts.dims)
+    local n = node.dim_name(node.inputs.begin.dims[1] - 1, "n_experts")
+    return {
+      template = "cpu/expert_rows.c",
+      name = "expert_rows_" .. n:lower(),
+      params = { n = n, k = node.dim_name(k, "n_active_experts") },
+      args = { "y", "experts", "begin", "n_" .. extent },
+    }
+  end,
+
   -- experts: every choice, token after token, from 0.
   reference = function(y, experts, begin)
     local next_of = {}

@@ -6,6 +6,7 @@ local op = require "gen.op"
 return op.define "experts_sum" {
   inputs = { "x", "weights" }, -- x (tokens * k, d), weights (tokens, k)
   cuda   = { kernels = 1 },
+  gathers = { "x" },
   partition = "rows",
 
   shape = function(x, weights)
@@ -18,6 +19,16 @@ return op.define "experts_sum" {
   end,
 
   bytes = function(x, weights, y) return x.bytes + weights.bytes + y.bytes end,
+
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/experts_sum.c",
+      name = "experts_sum_" .. d:lower(),
+      params = { d = d, k = node.dim_name(node.inputs.weights.dims[2], "n_active_experts") },
+      args = { "y", "x", "weights", "rows" },
+    }
+  end,
 
   -- One token: the rows of its slots.
   reference = function(y, rows, weights)

@@ -21,6 +21,16 @@ return op.define "pool" {
 
   bytes = function(x, y) return x.bytes + y.bytes end,
 
+  kernel = function(node)
+    local d, n = node.dim_name(node.inputs.x.dims[2]), math.tointeger(node.attrs.size)
+    return {
+      template = "cpu/pool.c",
+      name = ("pool_%d_%s"):format(n, d:lower()),
+      params = { d = d, size = n, scale = (node.attrs.scale or 1) / n },
+      args = { "y", "x", "rows" },
+    }
+  end,
+
   -- One row of y from its rows of x.
   reference = function(y, rows, attrs)
     for i = 1, #rows[1] do

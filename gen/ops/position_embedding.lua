@@ -2,6 +2,7 @@
 -- a learnt position in two axes. Two rows are gathered, none is multiplied.
 
 local op = require "gen.op"
+local tiles = require "gen.tiles"
 
 return op.define "position_embedding" {
   -- x (rows, d); weight (2, n, d) or (n, 2, d): of each axis n vectors; positions (rows, 2).
@@ -21,6 +22,25 @@ return op.define "position_embedding" {
   end,
 
   bytes = function(x, _, positions, y) return 2 * x.bytes + positions.bytes + y.bytes end,
+
+  kernel = function(node)
+    local weight = node.inputs.weight
+    local format = require("gen.formats." .. weight.format)
+    local axis_first = weight.dims[1] == 2
+    local n = node.dim_name(weight.dims[axis_first and 2 or 1], "n_positions")
+    local d = node.dim_name(weight.dims[3])
+    local gather = tiles.gather(format, d)
+    return {
+      template = "cpu/position_embedding.c",
+      name = ("position_embedding_%s_%s"):format(format.name, d:lower()),
+      needs = { gather },
+      params = {
+        d = d, n = n, axis_first = axis_first, gather = gather.name,
+        tile_bytes = format.tile_bytes(weight.dims[3]),
+      },
+      args = { "y", "weight", "positions", "rows" },
+    }
+  end,
 
   -- One row; of_x and of_y are the vectors of each axis, positions from 0.
   reference = function(y, x, of_x, of_y, position)

@@ -22,6 +22,20 @@ return op.define "route_weights" {
 
   bytes = function(_, experts, _, y) return experts.bytes + 2 * y.bytes end,
 
+  kernel = function(node)
+    local n = node.dim_name(node.inputs.logits.dims[2], "n_experts")
+    local scaled = node.inputs.scale ~= nil
+    return {
+      template = "cpu/route_weights.c",
+      name = ("route_weights%s_%s"):format(scaled and "_scaled" or "", n:lower()),
+      params = {
+        n = n, k = node.dim_name(node.inputs.experts.dims[2], "n_active_experts"), scaled = scaled,
+      },
+      args = scaled and { "y", "logits", "experts", "scale", "rows" }
+        or { "y", "logits", "experts", "rows" },
+    }
+  end,
+
   -- One row; experts from 0.
   reference = function(y, logits, experts, scale)
     local max, sum = -math.huge, 0

@@ -16,6 +16,16 @@ return op.define "standardize" {
 
   bytes = function(x, bias, scale, y) return x.bytes + bias.bytes + scale.bytes + y.bytes end,
 
+  kernel = function(node)
+    local d = node.dim_name(node.inputs.x.dims[2])
+    return {
+      template = "cpu/standardize.c",
+      name = "standardize_" .. d:lower(),
+      params = { d = d },
+      args = { "y", "x", "bias", "scale", "rows" },
+    }
+  end,
+
   reference = function(y, x, bias, scale)
     for i = 1, #x do y[i] = (x[i] - bias[i]) * scale[i] end
   end,

@@ -19,6 +19,16 @@ return op.define "top_k" {
 
   bytes = function(logits, y) return logits.bytes + y.bytes end,
 
+  kernel = function(node)
+    local n = node.dim_name(node.inputs.logits.dims[2], "n_experts")
+    return {
+      template = "cpu/top_k.c",
+      name = ("top_%d_of_%s"):format(node.attrs.k, n:lower()),
+      params = { n = n, k = node.dim_name(node.attrs.k, "n_active_experts") },
+      args = { "y", "logits", "rows" },
+    }
+  end,
+
   -- One row; columns from 0.
   reference = function(y, logits, attrs)
     local order = {}

@@ -8,10 +8,12 @@
 local graph = require "gen.graph"
 
 -- Places that an operation reads or writes: { what, write, name, rows }. `what` is a buffer, a
--- phase's scratch or "kv"; `rows` is the extent whose rows are shared out among the threads.
+-- phase's scratch or "kv"; `rows` is what is shared out among the threads, "9 * soft": half of nine
+-- rows each isn't nine of half the rows.
 local function accesses(node, scratch_of)
   local list = {}
-  local rows = node.def.partition == "rows" and graph.extent(node.result) or nil
+  local shared = node.def.partition == "rows" and graph.extent(node.result)
+  local rows = shared and tostring(node.result.shape[1]) or nil
   local function add(what, write, name, shared_rows)
     list[#list + 1] = { what = what, write = write, name = name, rows = shared_rows }
   end

@@ -13,6 +13,11 @@
 --
 -- so that a vector of keys is one load, and two of f32 are a shift and a mask.
 --
+-- A ring (nn.kv { window = W }) holds position p at index p % W: for each KV head W tokens, each
+-- its key and then its value. Keys and values of a block of 64 positions are laid out as above
+-- in scratch, from the ring up to the step's first token and from there on from the step's own
+-- rows, rounded as the ring's are: bits don't know which.
+--
 -- Arithmetic is f32 but for the default lowering on avx512 with a bf16 cache: there queries and
 -- the softmax's weights are rounded to bf16 as well, for vdpbf16ps. SmolLM2's prefill of 512
 -- tokens spends 64 ms in attention instead of 107, a token at 512 0.25 ms instead of 0.38 (one
@@ -24,6 +29,7 @@ local size = require "gen.size"
 local SLOTS = 17        -- BURIN_N_SLOTS, runtime/cpu/attention.h
 local PARTIALS = 256    -- of a row's keys that a GPU works on at once; a row has at most 16
 local ROWS_AT_ONCE = 32 -- of a tile, beside one head's block in the L1 cache
+local MAX_SPAN = 2048   -- tokens of a picture that see each other
 
 local function value(x) return size.of(x):value() end
 
@@ -42,11 +48,42 @@ local function shape_of(node)
   }
 end
 
+-- Blocks of a part: a row sees so many keys before it and so many of its picture's behind it, and
+-- all of them in 16 parts. A constant, so that where parts end depends on positions alone.
+local function part_blocks(window, spans)
+  local blocks, n = (window + (spans and MAX_SPAN or 0)) // 64 + 2, 2
+  while blocks // n + 2 > 16 do n = n * 2 end
+  return n
+end
+
+-- The kernel of a layer that sees a window.
+local function look_through_window(kernel, node, s)
+  local kv, params = node.inputs.kv, kernel.params
+  local stage = {
+    template = "cpu/attention_stage.c",
+    name = ("stage_%s_%dx%d"):format(node.kv_dtype, kv.window, s.d),
+    params = { d = s.d, kv = node.kv_dtype, window = kv.window },
+  }
+  table.insert(kernel.needs, stage)
+  kernel.template = "cpu/attention_window.c"
+  params.stage, params.window, params.spans = stage.name, kv.window, node.inputs.spans ~= nil
+  params.part_blocks = part_blocks(kv.window, node.inputs.spans)
+  params.slot_bytes, params.kv = kv.slot_bytes, node.kv_dtype
+  params.ring_bytes = kv.window * kv.head_bytes // 64
+  params.stage_at = (s.rows * s.d + 15) // 16 * 16 -- behind the queries
+  params.page_bytes = nil
+  kernel.args = {
+    "y", "q", "q_stride", "ring", "state_of", "k", "k_stride", "v", "v_stride", "positions",
+    "sequence_of", "sequence_begin", "n_tokens", "scratch", "scratch_stride",
+  }
+  if params.spans then table.insert(kernel.args, 13, "spans") end
+end
+
 return op.define "attention" {
   -- q (tokens, n_heads * d_head), and the cache that keys were put in. spans (tokens): one past the
   -- last position that a token sees, for those of a picture that see each other; else its own.
   -- A ring holds what was before the step: the step's own k and v are read where they were made
-  -- (gen/nn.lua adds them).
+  -- (gen/nn/operations.lua adds them).
   inputs = { "q", "kv", "spans?", "k?", "v?" },
   attrs  = { scale = "number?" }, -- of the scores; 1 / sqrt(d_head) if left out
   takes = { kv = "kv", spans = "i32" },
@@ -91,43 +128,50 @@ return op.define "attention" {
     return { min = q.bytes + kv.bytes_per_token + y.bytes, max = q.bytes + kv.bytes + y.bytes }
   end,
 
-  -- Partials of the pieces at both ends of a thread's share, and a tile's queries. Who merges a
-  -- tile reads what others have of it.
+  -- Partials of the pieces at both ends of a thread's share, a tile's queries, and with a window
+  -- a block of keys and values. Who merges a tile reads what others have of it.
   shares_scratch = true,
   scratch = function(node)
     local s = shape_of(node)
-    return 4 * (SLOTS * s.slot + (s.rows * s.d + 15) // 16 * 16)
+    local block = node.inputs.kv.window > 0 and node.inputs.kv.head_bytes or 0
+    return 4 * (SLOTS * s.slot + (s.rows * s.d + 15) // 16 * 16) + block
   end,
 
   kernel = function(node, family)
-    if node.inputs.kv.window > 0 or node.inputs.spans then return nil end
+    local window = node.inputs.kv.window > 0
+    if node.inputs.spans and not window then return nil end
     local s = shape_of(node)
     local out = node.out
     local tail = ("%s_%dx%dx%d"):format(node.kv_dtype, s.n_kv_heads * s.group, s.n_kv_heads, s.d)
+    local kind = window and "_window" or ""
     local scale = node.attrs.scale or 1 / math.sqrt(s.d)
     local narrow = -- queries and weights in bf16
       family.cpu == "avx512" and not family.exact and node.kv_dtype == "bf16"
     local query = narrow and "uint16_t" or "float"
     local block = {
-      template = ("cpu/attention_block_%s.c"):format(family.cpu), name = "attend_" .. tail,
-      params = { d = s.d, group = s.group, kv = node.kv_dtype },
+      template = ("cpu/attention_block_%s.c"):format(family.cpu), name = ("attend%s_%s"):format(kind, tail),
+      params = { d = s.d, group = s.group, kv = node.kv_dtype, window = window },
     }
     if family.cpu == "avx512" then
       local products = {
         template = ("cpu/attention_products_avx512%s.c"):format(narrow and "_bf16" or ""),
-        name = ("products_%s_%d"):format(node.kv_dtype, s.d),
-        params = { d = s.d, kv = node.kv_dtype },
+        name = ("products%s_%s_%d"):format(kind, node.kv_dtype, s.d),
+        params = { d = s.d, kv = node.kv_dtype, window = window },
       }
       block.needs = { products }
       block.params.query, block.params.products = query, products.name
     end
-    return {
+    local store = {
+      template = "cpu/attention_store.c", name = ("attention%s_%s_%s_store"):format(kind, tail, out),
+      params = { d = s.d, d_q = s.d_q, group = s.group, out = out },
+    }
+    local kernel = {
       template = "cpu/attention.c",
-      name = ("attention_%s_%s"):format(tail, out),
-      needs = { block },
+      name = ("attention%s_%s_%s"):format(kind, tail, out),
+      needs = { block, store },
       params = {
-        block = block.name, d = s.d, d_q = s.d_q, group = s.group, n_kv_heads = s.n_kv_heads,
-        tile_rows = s.tile_rows, slot = s.slot, n_slots = SLOTS,
+        block = block.name, store = store.name, d = s.d, d_q = s.d_q, group = s.group,
+        n_kv_heads = s.n_kv_heads, tile_rows = s.tile_rows, slot = s.slot, n_slots = SLOTS,
         head_bytes = node.inputs.kv.head_bytes, out = out, query = query,
         page_bytes = node.inputs.kv.page_bytes, scale = scale * math.log(math.exp(1), 2),
       },
@@ -136,6 +180,8 @@ return op.define "attention" {
         "page_table", "max_pages", "n_tokens", "scratch", "scratch_stride",
       },
     }
+    if window then look_through_window(kernel, node, s) end
+    return kernel
   end,
 
   -- One token: its query heads side by side, keys[j] and values[j] of positions 1 ... n,

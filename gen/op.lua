@@ -31,6 +31,8 @@
 --     quantum = 64,                      prompts are cut only at multiples of so many tokens
 --     reshape = "x",                     the result is this input's memory with other dims, or from
 --                                        attrs.column on some of its columns
+--     around = { weight = 1 },           what trained values of its weights lie around, if not 0; or
+--                                        function(attrs). See gen/around.lua.
 --     hyperparameters = function(x, attrs)   as shape(): what a checkpoint may say too, by our
 --                                        names; { eps = 1e-5 }. See gen/hyperparameters.lua.
 --   }
@@ -90,7 +92,7 @@ local known = {
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
   hyperparameters = "function", reads = "table", wide = "boolean", reshape = "string",
   quantum = "number", angles = "string",
-  cuda = "any",
+  cuda = "any", around = "any",
 }
 
 function op.define(name)

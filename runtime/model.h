@@ -186,6 +186,11 @@ struct burin_weight {
     /* GGUF only: rows lie in pairs within each head of n_rows / this; 0 where they don't.
      * The loader gives rows to pack() in Hugging Face's order. */
     int gguf_rope_heads;
+    /* As a safetensors file has it: n_cols last, what is before it makes n_rows. A number has
+     * no dims. */
+    int n_dims;
+    int64_t dims[4];
+    float around; /* what trained values lie around, for tools/synth: 1 for most norms */
 };
 
 /* hyperparameters: what a checkpoint may say of itself besides its tensors, read off the traced
@@ -284,6 +289,8 @@ struct burin_model {
     const struct burin_hyperparameter *hyperparameters;
     int n_weights;
     const struct burin_weight *weights;
+    int n_unread; /* what a checkpoint holds besides and no program reads */
+    const struct burin_weight *unread;
     int n_families;
     const struct burin_family *families; /* best first: a default and an exact one each */
 };

@@ -1,5 +1,6 @@
 -- gen/emit/tables.lua -- NAME.h and NAME.c: the sizes, and every table of runtime/model.h.
 
+local around = require "gen.around"
 local graph = require "gen.graph"
 local kernels = require "gen.emit.kernels"
 local gguf = require "gen.formats.spellings.gguf"
@@ -161,21 +162,59 @@ end
 
 -- ---- Weights and KV -------------------------------------------------------------------------
 
+-- A row of `weights` or `unread`.
+local function weight_row(model, values, row)
+  local weight = row.weight
+  local gguf_name = gguf.name(model, weight, row.layer, row.group)
+  local n_rows, n_cols = graph.matrix(weight.shape)
+  local dims = {}
+  for i, x in ipairs(weight.shape) do dims[i] = ("%d"):format(x:value()) end
+  return { ("{ %s,"):format(text.string(weight.role)),
+    ("%s,"):format(row.group and text.string(row.group.role) or "NULL"),
+    ("%d,"):format(row.layer or -1),
+    ("{ %s,"):format(text.string(hf.name(model, weight, row.layer, row.group))),
+    ("%s },"):format(gguf_name and text.string(gguf_name) or "NULL"),
+    ("%d,"):format(n_rows), ("%d,"):format(n_cols),
+    ("BURIN_FORMAT_%s,"):format(row.format:upper()), ("%d,"):format(gguf.rope_heads(model, weight)),
+    ("%d,"):format(#dims), ("{ %s },"):format(#dims > 0 and table.concat(dims, ", ") or "0"),
+    ("%d },"):format(values[weight] or 0) }
+end
+
+-- Rows of what nn.unused() declares, in the order of the description.
+local function unread_rows(model)
+  local rows = {}
+  local function add(weight, group, layer)
+    if weight.unused then
+      local format = layer and weight.formats[layer] or weight.format
+      rows[#rows + 1] = { weight = weight, group = group, layer = layer, format = format }
+    end
+  end
+  for _, weight in ipairs(model.weights) do add(weight) end
+  for _, group in ipairs(model.groups) do
+    for i, block in ipairs(group.layers) do
+      for _, weight in ipairs(block.weights) do add(weight, group, i - 1) end
+    end
+  end
+  return rows
+end
+
+-- What stands for it in C: its name, or NULL where it is empty.
+function File:weight_table(name, rows)
+  if #rows == 0 then return "NULL" end
+  self:put("static const struct burin_weight %s[] = {", name)
+  self:put(text.columns(rows, "    "))
+  self:put("};")
+  self:put("")
+  return name
+end
+
 function File:weights()
   local model = self.model
   local pack = kernels.new()
+  local values = around.of(model)
   local rows, packed, packers = {}, {}, {}
   for i, row in ipairs(model.layout.rows) do
-    local weight = row.weight
-    local gguf_name = gguf.name(model, weight, row.layer, row.group)
-    local n_rows, n_cols = graph.matrix(weight.shape)
-    rows[i] = { ("{ %s,"):format(text.string(weight.role)),
-      ("%s,"):format(row.group and text.string(row.group.role) or "NULL"),
-      ("%d,"):format(row.layer or -1),
-      ("{ %s,"):format(text.string(hf.name(model, weight, row.layer, row.group))),
-      ("%s },"):format(gguf_name and text.string(gguf_name) or "NULL"),
-      ("%d,"):format(n_rows), ("%d,"):format(n_cols),
-      ("BURIN_FORMAT_%s,"):format(row.format:upper()), ("%d },"):format(gguf.rope_heads(model, weight)) }
+    rows[i] = weight_row(model, values, row)
     local name = "NULL"
     if not self.options.tables_only then
       local key = row.pack .. " " .. row.format
@@ -196,11 +235,12 @@ function File:weights()
   self:put("")
   self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
   self:put("")
-  self:put("/* role, group, layer, names, rows, columns, format, heads of permuted rows in GGUF */")
-  self:put("static const struct burin_weight weights[] = {")
-  self:put(text.columns(rows, "    "))
-  self:put("};")
-  self:put("")
+  self:put("/* role, group, layer, names, rows, columns, format, heads of permuted rows in GGUF,")
+  self:put(" * dims in the file, what trained values lie around */")
+  self:weight_table("weights", rows)
+  local unread = unread_rows(model)
+  for i, row in ipairs(unread) do unread[i] = weight_row(model, values, row) end
+  self.n_unread, self.unread = #unread, self:weight_table("unread", unread)
   self:put("/* offset, bytes of a tile, from one tile to the next, what packs it */")
   self:put("static const struct burin_packed packed[] = {")
   self:put(text.columns(packed, "    "))
@@ -370,6 +410,8 @@ function emit.source(model, families, options)
   self:put("    .hyperparameters = %s,", hyperparameters_name)
   self:put("    .n_weights = %d,", #model.layout.rows)
   self:put("    .weights = weights,")
+  self:put("    .n_unread = %d,", self.n_unread)
+  self:put("    .unread = %s,", self.unread)
   self:put("    .n_families = %d,", #families)
   self:put("    .families = %s,", families_name)
   self:put("};")

@@ -15,6 +15,7 @@ return op.define "audio_conv" {
   inputs = { "x", "weight", "norm", "frames" },
   attrs  = { eps = "number" },
   cuda   = { kernels = 1 }, -- a product of gathered columns; a block holds all of n_out
+  around = { norm = 1 },
   takes = { frames = "i32" },
   gathers = { "x" },
 

@@ -9,6 +9,7 @@ return op.define "clipped_linear" {
   -- x (rows, k), weight (n, k), and four numbers (shape ()).
   inputs = { "x", "weight", "in_min", "in_max", "out_min", "out_max" },
   cuda   = { kernels = 1 }, -- x is clamped on its way into the product, y on its way out
+  around = { in_min = -64, in_max = 64, out_min = -64, out_max = 64 }, -- beyond most of what comes
   activation = "x",
 
   shape = function(x, weight, ...)

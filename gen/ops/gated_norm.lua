@@ -7,6 +7,7 @@ return op.define "gated_norm" {
   inputs = { "x", "weight", "z" }, -- x and z (rows, n_heads * d_head), weight (d_head)
   attrs  = { eps = "number" },     -- added to the mean square, under the root
   cuda = { kernels = 1 },
+  around = { weight = 1 },
   in_place = "x",
   strided = { "z" },
   partition = "rows",

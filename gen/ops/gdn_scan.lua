@@ -30,6 +30,7 @@ return op.define "gdn_scan" {
   takes = { memory = "state" },
   reads = { "positions", "sequence_begin", "is_prompt" },
   cuda = { kernels = 1 },
+  around = { a_log = 1, dt_bias = 1 },
   quantum = 64,
   state = "state",
   strided = { "qkv", "a", "b" },

@@ -11,6 +11,7 @@ return op.define "head_norm" {
     offset = "number?", -- y = x / rms(x) * (offset + weight)
   },
   cuda   = { kernels = 1 },
+  around = function(attrs) return { weight = 1 - (attrs.offset or 0) } end,
   strided = { "x" },
   may_overwrite = { "x" },
   partition = "rows",

@@ -7,6 +7,7 @@ return op.define "layer_norm" {
   inputs = { "x", "weight", "bias" }, -- x (rows, d), weight and bias (d)
   attrs  = { eps = "number" },        -- added to the variance, under the root
   cuda   = { kernels = 1 },
+  around = { weight = 1 },
   partition = "rows",
 
   shape = function(x, weight, bias)

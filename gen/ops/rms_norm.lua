@@ -13,6 +13,7 @@ return op.define "rms_norm" {
   out    = { "f32", "bf16", "q8", "q8x2" },
   partition = "rows",
   cuda = { kernels = 1 },
+  around = function(attrs) return { weight = 1 - (attrs.offset or 0) } end,
 
   shape = function(x, weight, attrs)
     local d = x[#x]

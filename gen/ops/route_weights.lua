@@ -7,6 +7,7 @@ local op = require "gen.op"
 return op.define "route_weights" {
   inputs = { "logits", "experts", "scale?" }, -- (rows, n_experts), (rows, k), (n_experts)
   cuda   = { kernels = 1 },
+  around = { scale = 1 },
   takes = { experts = "i32" },
   wide = true,
   partition = "rows",

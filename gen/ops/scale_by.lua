@@ -5,6 +5,7 @@ local op = require "gen.op"
 return op.define "scale_by" {
   inputs = { "x", "weight" }, -- x (rows, d), weight (1)
   cuda   = { kernels = 1 },
+  around = { weight = 1 },
   in_place = "x",
   partition = "rows",
 

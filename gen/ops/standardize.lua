@@ -5,6 +5,7 @@ local op = require "gen.op"
 return op.define "standardize" {
   inputs = { "x", "bias", "scale" }, -- x (rows, d), bias and scale (d)
   cuda   = { kernels = 1 },
+  around = { scale = 1 },
   partition = "rows",
 
   shape = function(x, bias, scale)

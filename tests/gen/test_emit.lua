@@ -353,3 +353,26 @@ spec("two things of one name in C are refused", function()
   if ok then error "it was written" end
   spec.contains(type(e) == "table" and e.message or tostring(e), "two things would be called")
 end)
+
+spec("a weight says what dims it has in a file, and what its values lie around", function()
+  local source = files("gemma4", "26b-a4b", { tables_only = true })["gemma4-26b-a4b-bf16.c"]
+  local function row(name)
+    local line = source:match('\n([^\n]*"model%.' .. name:gsub("%p", "%%%0") .. '"[^\n]*)')
+    return (line:match "BURIN_FORMAT_%w+, +%d+, +(.-) },$":gsub(" +", " "))
+  end
+  spec.equal(row "language_model.layers.0.experts.gate_up_proj", "3, { 128, 1408, 2816 }, 0")
+  spec.equal(row "language_model.layers.0.router.per_expert_scale", "1, { 128 }, 1")
+  spec.equal(row "language_model.layers.0.layer_scalar", "1, { 1 }, 1")
+  spec.equal(row "language_model.norm.weight", "1, { 2816 }, 1")
+  spec.equal(row "vision_tower.patch_embedder.position_embedding_table", "3, { 2, 10240, 1152 }, 0")
+  source = files("gemma4", "e2b", { tables_only = true })["gemma4-e2b-bf16.c"]
+  spec.equal(row "vision_tower.encoder.layers.0.mlp.up_proj.output_max", "0, { 0 }, 64")
+  source = files("qwen3_5", "27b", { tables_only = true })["qwen3_5-27b-bf16.c"]
+  spec.equal(row "language_model.layers.0.input_layernorm.weight", "1, { 5120 }, 0") -- stored less 1
+end)
+
+spec("what a checkpoint holds and nobody reads has rows, too", function()
+  local source = files("gemma4", "e2b", { tables_only = true })["gemma4-e2b-bf16.c"]
+  spec.contains(source, ".n_unread = 60,") -- wk, wv and k_norm of 20 layers
+  spec.contains(source:match "burin_weight unread%[%] = (%b{})", '"model.language_model.layers.15.self_attn.k_proj.weight"')
+end)

@@ -18,12 +18,15 @@ enum { N_VOCAB = 70, D = 64, N_HEADS = 2, N_WEIGHTS = 6 };
       1,                                                                                   \
       D,                                                                                   \
       BURIN_FORMAT_F32,                                                                    \
-      0 },                                                                                 \
+      0,                                                                                   \
+      1,                                                                                   \
+      { D },                                                                               \
+      1 },                                                                                 \
     {                                                                                      \
         "wq", "layers", i,                                                                 \
                 { "model.layers." #i ".self_attn.q_proj.weight",                           \
                   "blk." #i ".attn_q.weight" },                                            \
-                D, D, BURIN_FORMAT_Q4_1, N_HEADS                                           \
+                D, D, BURIN_FORMAT_Q4_1, N_HEADS, 2, { D, D }, 0                           \
     }
 
 static const struct burin_weight tiny_weights[N_WEIGHTS] = {
@@ -34,6 +37,9 @@ static const struct burin_weight tiny_weights[N_WEIGHTS] = {
       N_VOCAB,
       D,
       BURIN_FORMAT_Q8_0,
+      0,
+      2,
+      { N_VOCAB, D },
       0 },
     LAYER(0),
     LAYER(1),
@@ -44,7 +50,10 @@ static const struct burin_weight tiny_weights[N_WEIGHTS] = {
       1,
       D,
       BURIN_FORMAT_F32,
-      0 },
+      0,
+      1,
+      { D },
+      1 },
 };
 
 static void tiny_copy(uint8_t *tile, const uint8_t *const *rows, int n_rows, size_t bytes)

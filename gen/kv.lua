@@ -70,8 +70,9 @@ local function row_of(state, section, layer, dtype, program)
   return row
 end
 
--- { dtype, page_bytes, bytes_per_token, bytes_per_sequence, bytes_per_draft, rows = { ... },
---   of_group = { [group] = { [layer] = paged or ring row } } }. The sums are step's.
+-- { dtype, page_bytes, slot_bytes, bytes_per_token, bytes_per_sequence, bytes_per_draft,
+--   rows = { ... }, of_group = { [group] = { [layer] = paged or ring row } } }. The sums are step's.
+-- On a CPU, which drafts nothing, a sequence's rings and fixed states lie in one slot.
 local function layout(model, dtype)
   local rows, of_group, of_state, place = {}, {}, {}, {}
   for i, group in ipairs(model.groups) do of_group[group], place[group] = {}, i end
@@ -109,13 +110,14 @@ local function layout(model, dtype)
   end)
   local out = {
     dtype = dtype, rows = rows, of_group = of_group, page_bytes = 0, bytes_per_token = 0,
-    bytes_per_sequence = 0, bytes_per_draft = 0,
+    slot_bytes = 0, bytes_per_sequence = 0, bytes_per_draft = 0,
   }
-  local offset = 0
+  local offset, in_slot = 0, 0
   for _, row in ipairs(rows) do
     row.page_offset, offset = offset, offset + row.page_bytes
+    row.slot_offset, in_slot = in_slot, in_slot + row.bytes_per_sequence
     if row.program == 1 then
-      out.page_bytes = offset
+      out.page_bytes, out.slot_bytes = offset, in_slot
       out.bytes_per_token = out.bytes_per_token + row.bytes_per_token
       out.bytes_per_sequence = out.bytes_per_sequence + row.bytes_per_sequence
       out.bytes_per_draft = out.bytes_per_draft + row.bytes_per_draft

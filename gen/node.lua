@@ -57,7 +57,7 @@ function node.face(op, section, context, kv_dtype)
         n_heads = tensor.n_heads, d_key = tensor.d_key, d_value = tensor.d_value,
         page_bytes = model.kv[kv_dtype].page_bytes,
         head_bytes = kv.head_bytes(tensor.d_key, tensor.d_value, kv_dtype),
-        window = tensor.window or 0,
+        window = tensor.window or 0, slot_bytes = model.kv[kv_dtype].slot_bytes,
       }
     else
       inputs[input.name] = {

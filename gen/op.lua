@@ -26,6 +26,8 @@
 --                                        scratch of all of them; or function(node, family)
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
+--     stacks = 2,                        its weight (n, rows, k) is a stack: of each of n, so many
+--                                        matrices of rows / 2, whose tiles lie in turn
 --     angles = "rope_angles",            on a CPU its positions become angles, which this operation
 --                                        makes once a step; attrs.inv_freq, attrs.d_head
 --     quantum = 64,                      prompts are cut only at multiples of so many tokens
@@ -40,7 +42,8 @@
 -- kernel() and scratch() see a node:
 --   node.inputs.x   { dims = { "tokens", 576 }, dtype = "f32", act = "f32" | "bf16" | "q8",
 --                     format = "q4_1" (weights), stride = elements between rows }
---                   a KV cache: { n_heads, d_key, d_value, page_bytes, head_bytes (of a page) }
+--                   a KV cache: { n_heads, d_key, d_value, page_bytes, head_bytes (of a page),
+--                     window (0: all tokens, in pages), slot_bytes (of a sequence's rings) }
 --   node.y          the result, likewise       node.out    its format
 --   node.attrs      the attributes             node.kv_dtype "bf16" | "f32"
 --   node.dim_name(576 [, "d_model"])           how C spells it: a name of that value, the given
@@ -48,8 +51,9 @@
 -- family is { name = "avx512", cpu = "avx512" | "portable", exact = bool }.
 --
 -- args are C texts after `t`: an input's name or "y" is its pointer, "x_stride" or "y_stride"
--- the elements between its rows, "rows" the count of the op's extent, "scratch", "pages",
--- "max_pages" and the program's inputs by role ("positions"); all else is copied.
+-- the elements between its rows, "rows" the count of the op's extent, "scratch", "pages" (this
+-- layer's part of page 0) or "ring" (of slot 0), "layer", "max_pages" and the program's inputs by
+-- role ("positions"); all else is copied.
 
 local size = require "gen.size"
 
@@ -91,7 +95,7 @@ local known = {
   activation = "string", result_dtype = "string", state = "string", writes = "function",
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
   hyperparameters = "function", reads = "table", wide = "boolean", reshape = "string",
-  quantum = "number", angles = "string",
+  quantum = "number", angles = "string", stacks = "number",
   cuda = "any", around = "any",
 }
 

@@ -155,7 +155,7 @@ return op.define "attention" {
     if family.cpu == "avx512" then
       local products = {
         template = ("cpu/attention_products_avx512%s.c"):format(narrow and "_bf16" or ""),
-        name = ("products%s_%s_%d"):format(kind, node.kv_dtype, s.d),
+        name = ("products%s_%s_%d"):format(window and "_windowed" or "", node.kv_dtype, s.d),
         params = { d = s.d, kv = node.kv_dtype, window = window },
       }
       block.needs = { products }

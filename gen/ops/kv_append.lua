@@ -1,5 +1,5 @@
--- gen/ops/kv_append.lua -- Keys and values of this step's tokens go into their pages.
--- gen/ops/attention.lua has the layout.
+-- gen/ops/kv_append.lua -- Keys and values of this step's tokens go into their pages, or into the
+-- ring of their sequence. gen/ops/attention.lua has the layout.
 
 local op = require "gen.op"
 local size = require "gen.size"
@@ -28,6 +28,19 @@ return op.define "kv_append" {
   kernel = function(node)
     local kv, dtype = node.inputs.kv, node.kv_dtype
     local d, n_kv_heads = value(kv.d_key), value(kv.n_heads)
+    if kv.window > 0 then
+      return {
+        template = "cpu/kv_append_ring.c",
+        name = ("kv_append_ring_%s_%dx%dx%d"):format(dtype, kv.window, n_kv_heads, d),
+        params = {
+          d = d, n_kv_heads = n_kv_heads, kv = dtype, window = kv.window, slot_bytes = kv.slot_bytes,
+        },
+        args = {
+          "ring", "state_of", "k", "k_stride", "v", "v_stride", "positions", "sequence_of",
+          "sequence_begin", "n_tokens",
+        },
+      }
+    end
     return {
       template = "cpu/kv_append.c",
       name = ("kv_append_%s_%dx%d"):format(dtype, n_kv_heads, d),

@@ -1,9 +1,10 @@
 /* runtime/cpu/attention.h -- How attention is cut into pieces, and what a piece leaves.
  *
  * A tile is some adjacent rows of one sequence that lie in one block of 64 positions, so all
- * of them see the same blocks of keys. The keys of a tile are cut into parts of whole blocks;
- * where depends on the position alone. A part is reduced by itself (online softmax, block
- * after block) and then merged into those before it: whoever computes it, the same bits.
+ * of them see the same blocks of keys (with a window: about the same). The keys of a tile are
+ * cut into parts of whole blocks; where depends on the position alone. A part is reduced by
+ * itself (online softmax, block after block) and then merged into those before it: whoever
+ * computes it, the same bits. What a row does not see leaves its partials as they were.
  *
  * Threads  The work is one list: for each KV head, for each tile, its parts. Every thread
  *          takes one adjacent piece of equal cost. Where the piece begins or ends within a
@@ -31,8 +32,9 @@ struct burin_tile {
     int row; /* its first, in the batch */
     int n_rows;
     int sequence;
-    int position; /* of its first row */
-    int n_blocks; /* that its rows see, the last one in part */
+    int position;    /* of its first row */
+    int first_block; /* of those that its rows see; 0 without a window */
+    int n_blocks;    /* behind the last one, which they see in part */
     int part_blocks;
     int n_parts;
 };
@@ -44,9 +46,25 @@ struct burin_attention {
     const int32_t *sequence_begin;
     int n_tokens;
     int n_kv_heads;
-    int group;     /* query heads that share a KV head */
-    int tile_rows; /* at most; divides BURIN_BLOCK */
+    int group;            /* query heads that share a KV head */
+    int tile_rows;        /* at most; divides BURIN_BLOCK */
+    int window;           /* keys that a row sees, itself included; 0: all before it */
+    int part_blocks;      /* with a window; a constant of the model */
+    const int32_t *spans; /* one past the last position a row sees, or NULL: its own. They
+                             never go down from one row of a sequence to the next */
 };
+
+/* The positions that a row sees, with a window: from ... to - 1. */
+static inline int burin_seen_from(const struct burin_attention *a, int row)
+{
+    const int first = a->positions[row] - a->window + 1;
+    return first > 0 ? first : 0;
+}
+
+static inline int burin_seen_to(const struct burin_attention *a, int row)
+{
+    return a->spans ? a->spans[row] : a->positions[row] + 1;
+}
 
 /* The tile that begins at `row`. */
 static inline struct burin_tile burin_tile_at(const struct burin_attention *a, int row)
@@ -55,26 +73,72 @@ static inline struct burin_tile burin_tile_at(const struct burin_attention *a, i
     const int sequence = a->sequence_of[row];
     const int in_sequence = a->sequence_begin[sequence + 1] - row;
     const int in_tile = a->tile_rows - position % a->tile_rows;
-    const int n_blocks = position / BURIN_BLOCK + 1;
-    int part_blocks = BURIN_MIN_PART_BLOCKS;
-
-    while (part_blocks * BURIN_MAX_PARTS < n_blocks)
-        part_blocks *= 2;
-    return (struct burin_tile){
+    struct burin_tile tile = {
         .row = row,
         .n_rows = in_tile < in_sequence ? in_tile : in_sequence,
         .sequence = sequence,
         .position = position,
-        .n_blocks = n_blocks,
-        .part_blocks = part_blocks,
-        .n_parts = (n_blocks + part_blocks - 1) / part_blocks,
+        .n_blocks = position / BURIN_BLOCK + 1,
+        .part_blocks = BURIN_MIN_PART_BLOCKS,
     };
+
+    if (a->window) {
+        const int to = burin_seen_to(a, row + tile.n_rows - 1);
+        tile.first_block = burin_seen_from(a, row) / BURIN_BLOCK;
+        tile.n_blocks = (to - 1) / BURIN_BLOCK + 1;
+        tile.part_blocks = a->part_blocks;
+    } else {
+        while (tile.part_blocks * BURIN_MAX_PARTS < tile.n_blocks)
+            tile.part_blocks *= 2;
+    }
+    const int skipped = tile.first_block / tile.part_blocks; /* parts nobody sees */
+    const int n_parts = (tile.n_blocks + tile.part_blocks - 1) / tile.part_blocks - skipped;
+    tile.n_parts = n_parts < BURIN_MAX_PARTS ? n_parts : BURIN_MAX_PARTS;
+    return tile;
+}
+
+/* Rows of a tile, counted from its first. */
+struct burin_rows {
+    int begin;
+    int end;
+};
+
+/* Those that see keys of a block, and which: from[row] ... to[row] - 1, within the block. With a
+ * window. */
+static inline struct burin_rows burin_rows_that_see(
+        const struct burin_attention *a,
+        const struct burin_tile *tile,
+        int block,
+        int *from, /* (tile->n_rows) */
+        int *to)
+{
+    struct burin_rows rows = { 0, tile->n_rows };
+
+    for (int row = 0; row < tile->n_rows; row++) {
+        const int first = burin_seen_from(a, tile->row + row) - block * BURIN_BLOCK;
+        const int stop = burin_seen_to(a, tile->row + row) - block * BURIN_BLOCK;
+        from[row] = first > 0 ? first : 0;
+        to[row] = stop < BURIN_BLOCK ? stop : BURIN_BLOCK;
+        if (stop <= 0)
+            rows.begin = row + 1; /* all before it end there or earlier */
+        if (first >= BURIN_BLOCK && row < rows.end)
+            rows.end = row; /* all behind it begin there or later */
+    }
+    if (rows.end < rows.begin)
+        rows.end = rows.begin;
+    return rows;
 }
 
 /* Loading a block of keys and values costs about as much as two more rows. */
 static inline int64_t burin_block_cost(const struct burin_attention *a, int n_rows)
 {
     return (int64_t)n_rows * a->group + 2;
+}
+
+static inline int64_t burin_tile_cost(
+        const struct burin_attention *a, const struct burin_tile *tile)
+{
+    return (tile->n_blocks - tile->first_block) * burin_block_cost(a, tile->n_rows);
 }
 
 static inline int64_t burin_head_cost(const struct burin_attention *a)
@@ -84,7 +148,7 @@ static inline int64_t burin_head_cost(const struct burin_attention *a)
 
     for (int row = 0; row < a->n_tokens; row += tile.n_rows) {
         tile = burin_tile_at(a, row);
-        cost += tile.n_blocks * burin_block_cost(a, tile.n_rows);
+        cost += burin_tile_cost(a, &tile);
     }
     return cost;
 }
@@ -133,11 +197,13 @@ static inline struct burin_walk burin_walk_begin(
     };
 }
 
-/* The first block of part `part`, or the tile's end. */
+/* The first block of part `part`, or the tile's end. Parts begin at multiples of their size. */
 static inline int burin_part_begin(const struct burin_tile *tile, int part)
 {
-    const int block = part * tile->part_blocks;
-    return block < tile->n_blocks ? block : tile->n_blocks;
+    const int block = (tile->first_block / tile->part_blocks + part) * tile->part_blocks;
+    if (part >= tile->n_parts)
+        return tile->n_blocks;
+    return block < tile->first_block ? tile->first_block : block;
 }
 
 /* Where the middle of a part lies in the list. */
@@ -147,7 +213,8 @@ static inline int64_t burin_part_middle(
         int64_t at,
         int part)
 {
-    const int blocks = burin_part_begin(tile, part) + burin_part_begin(tile, part + 1);
+    const int blocks = burin_part_begin(tile, part) - tile->first_block +
+                       burin_part_begin(tile, part + 1) - tile->first_block;
     return at + blocks * burin_block_cost(a, tile->n_rows) / 2;
 }
 
@@ -168,7 +235,7 @@ static inline bool burin_walk_next(struct burin_walk *w, struct burin_piece *pie
             .tile = tile, .head = w->head, .first = first, .end = end, .at = w->at
         };
 
-        w->at += tile.n_blocks * burin_block_cost(w->a, tile.n_rows);
+        w->at += burin_tile_cost(w->a, &tile);
         w->row += tile.n_rows;
         if (w->row == w->a->n_tokens) {
             w->row = 0;
@@ -222,6 +289,13 @@ static inline struct burin_partial burin_partial_at(
     return (struct burin_partial){ .acc = slot, .max = behind, .sum = behind + n_rows };
 }
 
+/* The rows of a partial from `row` on. */
+static inline struct burin_partial burin_partial_from(
+        struct burin_partial p, int row, int d)
+{
+    return (struct burin_partial){ p.acc + (ptrdiff_t)row * d, p.max + row, p.sum + row };
+}
+
 static inline void burin_partial_clear(struct burin_partial p, int n_rows, int d)
 {
     for (int i = 0; i < n_rows * d; i++)
@@ -238,6 +312,8 @@ static inline void burin_partial_merge(
 {
     for (int row = 0; row < n_rows; row++) {
         const float max = fmaxf(total.max[row], part.max[row]);
+        if (max == -INFINITY)
+            continue; /* the row sees nothing of either */
         const float a = burin_exp2(total.max[row] - max);
         const float b = burin_exp2(part.max[row] - max);
         float *restrict into = total.acc + (ptrdiff_t)row * d;

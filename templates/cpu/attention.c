@@ -1,45 +1,9 @@
-% -- In: name, block (the function for one block), d (of a head), group (query heads for a
-% -- KV head), n_kv_heads, d_q (all heads), scale (of scores, in units of log 2), tile_rows
-% -- (queries), slot (floats of a partial), n_slots, page_bytes, head_bytes (one head's keys
-% -- and values in a page), out ("f32", "bf16", "q8"), query ("float", "uint16_t" for bf16: as
-% -- the block function reads it).
+% -- In: name, block (the function for one block), store (that which writes a tile's results), d
+% -- (of a head), group (query heads for a KV head), n_kv_heads, d_q (all heads), scale (of scores,
+% -- in units of log 2), tile_rows (queries), slot (floats of a partial), n_slots, page_bytes,
+% -- head_bytes (one head's keys and values in a page), out ("f32", "bf16", "q8"), query ("float",
+% -- "uint16_t" for bf16: as the block function reads it).
 % local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t" }
-/* y = acc / sum, in the head's columns of each of the tile's rows. */
-static void ${name}_store(
-        ${c_type[out]} *restrict y,
-        const struct burin_tile *tile,
-        int head,
-        struct burin_partial total)
-{
-    for (int r = 0; r < tile->n_rows * ${group}; r++) {
-        const float inverse = 1.0f / total.sum[r];
-        const size_t row = (size_t)(tile->row + r / ${group});
-        const int column = (head * ${group} + r % ${group}) * ${d};
-        const float *restrict acc = total.acc + r * ${d};
-% if out == "q8" then
-        uint8_t *restrict into = y + row * burin_q8_stride(${d_q});
-        float *restrict scales = burin_q8_scales(into, ${d_q}) + column / 32;
-        float *restrict sums = burin_q8_sums(into, ${d_q}) + column / 32;
-        float x[${d}];
-
-        for (int i = 0; i < ${d}; i++)
-            x[i] = acc[i] * inverse;
-        for (int g = 0; g < ${d} / 32; g++)
-            burin_q8_group(
-                    (int8_t *)into + column + g * 32, scales + g, sums + g, x + g * 32);
-% else
-        ${c_type[out]} *restrict into = y + row * ${d_q} + column;
-
-        for (int i = 0; i < ${d}; i++)
-% if out == "bf16" then
-            into[i] = burin_bf16_of_f32(acc[i] * inverse);
-% else
-            into[i] = acc[i] * inverse;
-% end
-% end
-    }
-}
-
 /* y = softmax(scale * q . keys) values, causal by position; ${group} query heads share a
  * KV head. How the work is cut and what is merged: runtime/cpu/attention.h. */
 static void ${name}(
@@ -112,7 +76,7 @@ static void ${name}(
                 burin_partial_merge(total, p, n_rows, D);
         }
         if (piece.first == 0 && piece.end == tile->n_parts)
-            ${name}_store(y, tile, piece.head, total);
+            ${store}(y, tile, piece.head, total);
         else if (piece.first == 0)
             open = piece;
     }
@@ -130,5 +94,5 @@ static void ${name}(
         const struct burin_partial p = burin_partial_at(theirs, slot * SLOT, n_rows, D);
         burin_partial_merge(total, p, n_rows, D);
     }
-    ${name}_store(y, &open.tile, open.head, total);
+    ${store}(y, &open.tile, open.head, total);
 }

@@ -1,6 +1,7 @@
 % -- In: name, d (of a head), group (query heads for a KV head), kv ("bf16", "f32"), query
 % -- ("float", "uint16_t" for bf16: the softmax's weights, too), products (the begin of two
-% -- functions' names: attention_products_avx512*.c).
+% -- functions' names: attention_products_avx512*.c), window (true where rows don't see all that
+% -- is before them).
 % local element = kv == "bf16" and "uint32_t" or "float"
 % local whole = d // 16 * 16
 /* Rows `first` to first + n_rows - 1 of the tile meet the block. */
@@ -10,21 +11,32 @@ static inline __attribute__((always_inline)) void ${name}_rows(
         const ${element} *restrict k,
         const ${element} *restrict v,
         int first,
+% if window then
+        const int *restrict from,
+        const int *restrict to,
+% else
         int visible,
+% end
         const int n_rows)
 {
     const __mmask16 used = (__mmask16)((1u << n_rows) - 1);
     __m512 score[6][4];
     ${query} weight[6][64];
     float max[16], scale[16];
-    int seen[6];
+    int ${window and "hidden[6], seen[6]" or "seen[6]"};
 
     ${products}_qk(score, q + first * ${d}, k, n_rows);
 #pragma GCC unroll 6
     for (int r = 0; r < n_rows; r++) {
+% if window then
+        hidden[r] = from[(first + r) / ${group}];
+        seen[r] = to[(first + r) / ${group}];
+        const uint64_t mask = ~UINT64_C(0) >> (64 - seen[r]) & ~UINT64_C(0) << hidden[r];
+% else
         const int limit = visible + (first + r) / ${group};
         seen[r] = limit < BURIN_BLOCK ? limit : BURIN_BLOCK;
         const uint64_t mask = ~UINT64_C(0) >> (64 - seen[r]);
+% end
 #pragma GCC unroll 4
         for (int c = 0; c < 4; c++)
             score[r][c] = _mm512_mask_mov_ps(
@@ -68,24 +80,37 @@ static inline __attribute__((always_inline)) void ${name}_rows(
     }
 
     float *acc = p.acc + first * ${d};
+% local open, sees = "", "seen"
+% if window then
+% open, sees = "\n            ", "hidden, seen"
+% end
 % for at = 0, whole - 1, 64 do
 % local n = math.min(4, (whole - at) // 16)
-    ${products}_pv(acc + ${at}, weight, scale, v + ${at}, seen, n_rows, ${n}, 0xffff);
+    ${products}_pv(${open}acc + ${at}, weight, scale, v + ${at}, ${sees}, n_rows, ${n}, 0xffff);
 % end
 % if whole < d then
-    ${products}_pv(acc + ${whole}, weight, scale, v + ${whole}, seen, n_rows, 1, 0xff);
+    ${products}_pv(${open}acc + ${whole}, weight, scale, v + ${whole}, ${sees}, n_rows, 1, 0xff);
 % end
 }
 
+% if window then
+/* Rows of a tile meet one block, up to 6 at once. Each sees some of its keys. */
+% else
 /* All rows of a tile meet one block, up to 6 at once. Its first query sees `visible` keys of the
  * block, each further one sees one more, and none more than there are. */
+% end
 static void ${name}(
         struct burin_partial p,
         const ${query} *restrict q, /* (n_rows, ${d}), scaled: scores are in units of log 2 */
         const uint8_t *restrict keys, /* ${kv == "bf16" and "pairs along d, 64 keys" or "(d, 64)"}: gen/ops/attention.lua */
         const uint8_t *restrict values,
         int n_rows,
+% if window then
+        const int *restrict from, /* of each token: the first key that it sees */
+        const int *restrict to) /* and one past the last */
+% else
         int visible)
+% end
 {
     const ${element} *k = (const ${element} *)keys;
     const ${element} *v = (const ${element} *)values;
@@ -97,7 +122,7 @@ static void ${name}(
         switch (n_rows * (pass + 1) / n_passes - first) {
 % for n = 1, 6 do
         case ${n}:
-            ${name}_rows(p, q, k, v, first, visible, ${n});
+            ${name}_rows(p, q, k, v, first, ${window and "from, to" or "visible"}, ${n});
             break;
 % end
         }

@@ -1,4 +1,5 @@
-% -- In: name, d (of a head), kv ("bf16", "f32").
+% -- In: name, d (of a head), kv ("bf16", "f32"), window (true where rows don't see all that is
+% -- before them).
 % local element = kv == "bf16" and "uint32_t" or "float"
 /* Each vector of keys is loaded and widened once for 6 multiplications. Sums run over d, and
  * then over keys, in order, so the bits of a row do not depend on the rows beside it. */
@@ -35,21 +36,32 @@ static inline __attribute__((always_inline)) void ${name}_qk(
         }
 }
 
+% if window then
+/* acc = acc * scale + weight . values, in up to 64 columns. Row r sees keys hidden[r] up to
+ * seen[r]; what lies outside is not touched, or a stranger's NaN would get in. */
+% else
 /* acc = acc * scale + weight . values, in up to 64 columns. Row r sees seen[r] keys; what
  * lies behind is not touched, or a stranger's NaN would get in. */
+% end
 static inline __attribute__((always_inline)) void ${name}_pv(
         float *restrict acc, /* (n_rows, ${d}), from the first of the columns on */
         const float (*restrict weight)[64],
         const float *restrict scale,
         const ${element} *restrict values,
+% if window then
+        const int *restrict hidden,
+% end
         const int *restrict seen,
         const int n_rows,
         const int n_vectors,
         const __mmask16 columns) /* of each vector */
 {
     const int all_see = seen[0], one_sees = seen[n_rows - 1];
+% if window then
+    const int ragged = burin_min((hidden[n_rows - 1] + 1) / 2 * 2, one_sees);
+% end
     __m512 sum[6][4];
-    int key = 0;
+    int key = ${window and "hidden[0]" or "0"};
 
 #pragma GCC unroll 6
     for (int r = 0; r < n_rows; r++)
@@ -59,6 +71,9 @@ static inline __attribute__((always_inline)) void ${name}_pv(
             sum[r][c] = _mm512_mul_ps(old, _mm512_set1_ps(scale[r]));
         }
 
+% local sees = window and "key >= hidden[r] && key < seen[r]" or "key < seen[r]"
+% for _, stop in ipairs(window and { "ragged", "all", "one_sees" } or { "all", "one_sees" }) do
+% if stop == "all" then
     for (; key + 1 < all_see; key += 2)
 #pragma GCC unroll 4
         for (int c = 0; c < n_vectors; c++) {
@@ -79,7 +94,8 @@ static inline __attribute__((always_inline)) void ${name}_pv(
             }
         }
 
-    for (; key < one_sees; key++)
+% else
+    for (; key < ${stop}; key++)
 #pragma GCC unroll 4
         for (int c = 0; c < n_vectors; c++) {
 % if kv == "bf16" then
@@ -93,12 +109,14 @@ static inline __attribute__((always_inline)) void ${name}_pv(
 % end
 #pragma GCC unroll 6
             for (int r = 0; r < n_rows; r++) {
-                const __mmask16 sees = key < seen[r] ? 0xffff : 0;
+                const __mmask16 sees = ${sees} ? 0xffff : 0;
                 sum[r][c] = _mm512_mask3_fmadd_ps(
                         _mm512_set1_ps(weight[r][key]), value, sum[r][c], sees);
             }
         }
 
+% end
+% end
 #pragma GCC unroll 6
     for (int r = 0; r < n_rows; r++)
 #pragma GCC unroll 4

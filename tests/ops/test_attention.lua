@@ -24,11 +24,12 @@ local config_text = [[
 static const struct check_config %s = {
     .name = "%s", .n_heads = %d, .n_kv_heads = %d, .d = %d, .kv_f32 = %s, .out = %s,
     .page_bytes = %d, .layer_offset = %d, .scratch_bytes = %d, .append = append_%s, .attend = attend_%s,
+    .window = %d, .spans = %s, .slot_bytes = %d,
 };
 ]]
 
 -- Adds one shape's kernels to a source; returns them and their node.
-local function add_kernels(source, family, heads, kv_heads, d, kv_dtype, out)
+local function add_kernels(source, family, heads, kv_heads, d, kv_dtype, out, window, spans)
   local head_bytes = kv.head_bytes(d, d, kv_dtype)
   local layer_bytes = kv_heads * head_bytes
   local node = {
@@ -39,8 +40,10 @@ local function add_kernels(source, family, heads, kv_heads, d, kv_dtype, out)
       v = { dims = { "tokens", kv_heads * d } },
       kv = {
         n_heads = kv_heads, d_key = d, d_value = d, page_bytes = 2 * layer_bytes,
-        head_bytes = head_bytes,
+        head_bytes = head_bytes, window = window or 0,
+        slot_bytes = 2 * layer_bytes * (window or 0) // 64,
       },
+      spans = spans and { dims = { "tokens" } } or nil,
     },
   }
   local append = harness.kernel("kv_append", node, family)
@@ -50,16 +53,18 @@ local function add_kernels(source, family, heads, kv_heads, d, kv_dtype, out)
 end
 
 -- The same, and its check_config; returns the config's name.
-local function add_config(source, family, heads, kv_heads, d, kv_dtype, out)
+local function add_config(source, family, heads, kv_heads, d, kv_dtype, out, window, spans)
   local append, attend, node, layer_bytes =
-    add_kernels(source, family, heads, kv_heads, d, kv_dtype, out)
+    add_kernels(source, family, heads, kv_heads, d, kv_dtype, out, window, spans)
   local name = ("%s_%d_%d_%d_%s"):format(kv_dtype, heads, kv_heads, d, out)
+  if window then name = ("%s_%d%s"):format(name, window, spans and "_spans" or "") end
   local values = {
     y = "s->y", q = "s->q", q_stride = "s->q_stride", k = "s->k", v = "s->v",
     k_stride = "s->kv_stride", v_stride = "s->kv_stride", pages = "s->pages",
     positions = "s->positions", sequence_of = "s->sequence_of",
     sequence_begin = "s->sequence_begin", page_table = "s->page_table",
-    max_pages = "s->max_pages", n_tokens = "s->n_tokens",
+    max_pages = "s->max_pages", n_tokens = "s->n_tokens", ring = "s->ring",
+    state_of = "s->state_of", spans = "s->spans",
   }
   local scratch = attention.scratch(node, family)
   local stride = (scratch + 63) // 64 * 64 + 64
@@ -68,7 +73,8 @@ local function add_config(source, family, heads, kv_heads, d, kv_dtype, out)
   source:write(wrapper, name, harness.call(append, values), name, harness.call(attend, values))
   source:write(config_text, name, name, heads, kv_heads, d,
     kv_dtype == "f32" and "true" or "false", "OUT_" .. out:upper(), 2 * layer_bytes, layer_bytes,
-    scratch, name, name)
+    scratch, name, name, window or 0, tostring(spans or false),
+    node.inputs.kv.slot_bytes)
   return name
 end
 
@@ -80,6 +86,14 @@ local shapes = {
   { 20, 1, 16, "bf16", "f32" },
   { 6, 3, 8, "f32", "f32" },
   { 7, 1, 32, "f32", "q8" },
+}
+
+-- The same, window, whether some tokens see each other
+local windows = {
+  { 8, 1, 16, "bf16", "f32", 20 },
+  { 6, 2, 24, "bf16", "bf16", 64, true },
+  { 6, 3, 8, "f32", "f32", 129, true },
+  { 4, 2, 32, "f32", "q8", 21 },
 }
 
 local main_text = [[
@@ -140,6 +154,11 @@ for _, family in ipairs(families) do
   for _, s in ipairs(shapes) do
     calls[#calls + 1] = ("    check(&%s);\n"):format(add_config(source, family, table.unpack(s)))
   end
+  for _, s in ipairs(windows) do
+    calls[#calls + 1] = ("    check(&%s);\n"):format(add_config(source, family, table.unpack(s)))
+  end
+  calls[#calls + 1] = ("    check_long(&%s);\n"):format(
+    add_config(source, family, 4, 2, 8, "bf16", "f32", 1000, true))
   calls[#calls + 1] = ("    check_long(&%s);\n"):format(add_config(source, family, 4, 2, 8, "bf16", "f32"))
   source:write(main_text)
   source:write("int main(void)\n{\n%s    return 0;\n}\n", table.concat(calls))
@@ -147,17 +166,19 @@ for _, family in ipairs(families) do
   spec(family.name .. ": attention is near the reference, and its bits don't depend on how tokens come", function()
     local output = harness.run(family, source)
     local n = 0
-    for kv, out, err in output:gmatch "(%w+)_%d+_%d+_%d+_(%w+) error (%S+)" do
+    for kv, out, err in output:gmatch "(%w+)_%d+_%d+_%d+_(%w+)[%w_]* error (%S+)" do
       local narrow = family.cpu == "avx512" and not family.exact and kv == "bf16"
       n = n + 1
       spec.near(tonumber(err) or 0 / 0, 0, (narrow and narrow_tolerance or tolerance)[out], output)
     end
-    spec.equal(n, #shapes + 1)
+    spec.equal(n, #shapes + #windows + 2)
   end)
 
   spec(family.name .. ": clang-format would change nothing in the emitted text", function()
     local emitted = harness.source(family)
-    for _, s in ipairs(shapes) do add_kernels(emitted, family, table.unpack(s)) end
+    for _, list in ipairs { shapes, windows } do
+      for _, s in ipairs(list) do add_kernels(emitted, family, table.unpack(s)) end
+    end
     spec.equal(harness.unformatted(emitted), nil)
   end)
 

@@ -313,8 +313,10 @@ local function plan(root, args)
   end
   if not options.model then fail(2, "name a description: gen plan llama.lua") end
   options.tables_only = true
+  if options.help then rest[#rest + 1] = "--help" end
   if options.target ~= "any" and options.target ~= "native" then
     rest[#rest + 1], rest[#rest + 2] = "--target", options.target
+    if options.target:find "^sm%d+$" then options.target = "any" end -- its tables are among all
   end
   local model, families, generate = prepare(root, options)
   generate.plan(model, families)
@@ -335,9 +337,8 @@ function command.main(root, args)
     end
     local first = args[1]
     if first == "plan" then
-      if args[2] == "--help" or args[2] == "-h" then
-        io.write(HELP)
-        return 0
+      if args[2] == "--help" or args[2] == "-h" then -- the planner's own page, over any tables
+        return plan(root, { "llama_tiny", "--help" })
       end
       return plan(root, { table.unpack(args, 2) })
     end

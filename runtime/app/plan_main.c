@@ -14,7 +14,12 @@ static enum burin_status plan_tables(
     if (status)
         return status;
     if (app->settings.help) {
-        printf("options of the plan:\n");
+        printf("gen plan - what a model needs on a card, before it is built\n\n"
+               "  gen plan gemma4 --variant 26b-a4b --quant nvfp4 --card rtx5090\n"
+               "  gen plan gemma4 --card l4 --json > l4.json\n"
+               "  gen plan gemma4 --card l4 --images 4 --against l4.json\n\n"
+               "--model --variant --quant --config --target are gen's own (gen --help).\n"
+               "Options of the plan:\n");
         burin_settings_help(BURIN_PLAN, stdout);
         return BURIN_OK;
     }

@@ -144,7 +144,7 @@ static const struct option options[] = {
       0, NULL, NULL },
     { "--exact", NULL, NULL, "compute in f32 throughout", SIZED | INFO, FLAG, FIELD(exact),
       0, 0, NULL, NULL },
-    { "--target", NULL, "FAMILY", "avx512 or portable; default: what the processor has",
+    { "--target", NULL, "FAMILY", "avx512, portable, sm80 ...; default: what is there",
       SIZED | INFO, TEXT, FIELD(target), 0, 0, NULL, NULL },
     { "--kv-tokens", NULL, "N", "tokens that the KV cache holds", PLAN, INTEGER,
       FIELD(kv_tokens), 0, INT_MAX, NULL, NULL },

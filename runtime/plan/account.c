@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-static const int64_t MIB = 1024 * 1024;
+static const int64_t MIB = 1 << 20;
 
 enum {
     /* The binary's own data, libc, Lua for the chat format, file headers while loading. */

@@ -85,7 +85,9 @@ void burin_plan_largest_text(const struct burin_plan *plan, char *text, size_t c
         return;
     burin_put(
             &put, "The largest run is %s, n = %d%s:", run.program->name, run.n,
-            plan->family->sm && !run.graph ? " without a graph" : "");
+            burin_is_encoder(run.program)    ? ", its budget of soft tokens"
+            : plan->family->sm && !run.graph ? " tokens without a graph"
+                                             : "");
     const int n = burin_plan_pieces(plan, &run, pieces, 3);
     for (int i = 0; i < n; i++) {
         char shape[BURIN_SHAPE_TEXT];
@@ -118,8 +120,8 @@ enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_e
 bool burin_plan_drift(
         int64_t planned, int64_t obtained, int n_nodes, char *text, size_t capacity)
 {
-    const int64_t tenth = planned / 10;
-    const int64_t margin = tenth > 64 * 1024 * 1024 ? tenth : 64 * 1024 * 1024;
+    const int64_t least = 64 << 20;
+    const int64_t margin = planned / 10 > least ? planned / 10 : least;
     text[0] = '\0';
     if (obtained <= burin_add(planned, margin))
         return false;

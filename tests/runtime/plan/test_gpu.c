@@ -381,9 +381,9 @@ SPEC(a_refusal_says_what_is_missing_who_is_largest_and_where_the_largest_run_has
     assert_non_null(strstr(err.message, "short by"));
     assert_non_null(strstr(err.message, "The largest part is context, 555 MiB"));
     assert_non_null(strstr(
-            err.message,
-            "The largest run is encode_image, n = 1120: buffer ff (10080, 3072) bf16, "
-            "61931520 bytes; input pixels (10080, 768) u8, 7741440 bytes"));
+            err.message, "The largest run is encode_image, n = 1120, its budget of soft "
+                         "tokens: buffer ff (10080, 3072) bf16, "
+                         "61931520 bytes; input pixels (10080, 768) u8, 7741440 bytes"));
     assert_non_null(strstr(err.message, "Smallest change: "));
 }
 

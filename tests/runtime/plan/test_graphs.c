@@ -65,9 +65,9 @@ SPEC(A8_rows_by_a_global_maximum_are_refused_with_budget_buffer_shape_and_bytes)
     assert_int_equal(burin_plan_check(&plan, &err), BURIN_ENOMEM);
     assert_non_null(strstr(err.message, "of rtx5090: short by"));
     assert_non_null(
-            strstr(err.message,
-                   "encode_image, n = 4096: input pixel_values (1856, 2520, 768) bf16, "
-                   "7184056320 bytes"));
+            strstr(err.message, "encode_image, n = 4096, its budget of soft tokens: input "
+                                "pixel_values (1856, 2520, 768) bf16, "
+                                "7184056320 bytes"));
 }
 
 SPEC(A9_a_one_hot_of_every_position_needs_22_GiB_of_arena_and_is_refused_below)

@@ -2,15 +2,18 @@
 -- network that was trained with 8-bit activations lets through. The bounds are the checkpoint's.
 
 local op = require "gen.op"
+local size = require "gen.size"
+local tiles = require "gen.tiles"
 
 local bounds = { "in_min", "in_max", "out_min", "out_max" }
 
 return op.define "clipped_linear" {
   -- x (rows, k), weight (n, k), and four numbers (shape ()).
   inputs = { "x", "weight", "in_min", "in_max", "out_min", "out_max" },
-  cuda   = { kernels = 1 }, -- x is clamped on its way into the product, y on its way out
+  -- x is clamped on its way into the product, and only then rounded; y on its way out.
+  cuda   = { kernels = 1 },
   around = { in_min = -64, in_max = 64, out_min = -64, out_max = 64 }, -- beyond most of what comes
-  activation = "x",
+  partition = "tiles",
 
   shape = function(x, weight, ...)
     local k = x[#x]
@@ -24,6 +27,33 @@ return op.define "clipped_linear" {
   end,
 
   bytes = function(x, weight, _, _, _, _, y) return x.bytes + weight.bytes + y.bytes end,
+
+  scratch = function(node, family)
+    return tiles.made_scratch(node, tiles.row_format(node, family), 1)
+  end,
+
+  kernel = function(node, family)
+    local format = tiles.row_format(node, family)
+    local tail, part, params = tiles.made(node, family, format, 1)
+    local clip = {
+      template = "cpu/rows_made.c", name = ("clip_%s_%s"):format(format, params.k:lower()),
+      params = {
+        k = params.k, x = params.x, x_stride = params.x_stride, from = "float", clips = true,
+        cpu = family.cpu,
+      },
+    }
+    params.make, params.from, params.clips, params.bias = clip.name, "float", true, false
+    params.op = "clipped_linear"
+    local n = size.of(node.inputs.weight.dims[1]):value()
+    return {
+      template = "cpu/linear_made.c", name = "clipped_linear_" .. tail, needs = { part, clip },
+      params = params,
+      args = {
+        "y", "x", "weight", "in_min", "in_max", "out_min", "out_max", node.dim_name(n), "rows",
+        "scratch",
+      },
+    }
+  end,
 
   -- One row.
   reference = function(y, x, weight, in_min, in_max, out_min, out_max)

@@ -2,6 +2,7 @@
 -- grouped product.   Gale et al. 2022, arXiv:2211.15841
 
 local op = require "gen.op"
+local tiles = require "gen.tiles"
 
 return op.define "experts_down" {
   -- h (choices, k), weight (n_experts, n, k); rows (choices), begin (n_experts + 1).
@@ -10,6 +11,8 @@ return op.define "experts_down" {
   activation = "h",
   takes = { rows = "i32", begin = "i32" },
   gathers = { "h" },
+  stacks = 1, -- of each expert one matrix
+  partition = "tiles",
 
   shape = function(h, weight, rows, begin)
     op.check(#weight == 3 and weight[3] == h[#h], "weight must be (n_experts, n, %s), got %s",
@@ -24,6 +27,10 @@ return op.define "experts_down" {
     local rest = h.bytes + rows.bytes + begin.bytes + y.bytes
     return { min = rest, max = rest + weight.bytes }
   end,
+
+  scratch = function(node) return tiles.made_scratch(node, node.inputs.h.act, 1) end,
+
+  kernel = function(node, family) return tiles.experts(node, family, { x = "h", slots = 1 }) end,
 
   -- One choice: its h and its expert's matrix.
   reference = function(y, h, weight)

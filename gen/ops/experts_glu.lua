@@ -4,6 +4,7 @@
 
 local op = require "gen.op"
 local size = require "gen.size"
+local tiles = require "gen.tiles"
 
 local functions = {
   silu = function(x) return x / (1 + math.exp(-x)) end,
@@ -22,6 +23,9 @@ return op.define "experts_glu" {
   activation = "x",
   takes = { rows = "i32", begin = "i32" },
   gathers = { "x" },
+  stacks = 2, -- of each expert two matrices: gate and up
+  out = { "f32", "bf16", "q8" },
+  partition = "tiles",
 
   shape = function(x, weight, rows, begin, attrs)
     local k = x[#x]
@@ -32,6 +36,7 @@ return op.define "experts_glu" {
       op.shape_text(begin))
     op.check(functions[attrs.activation], "activation must be silu or gelu_tanh, got %s",
       attrs.activation)
+    attrs.n_slots = rows[1]:multiple() // x[1]:multiple() -- choices a token
     return { rows[1], size.of(weight[2]:value() // 2) }
   end,
 
@@ -39,6 +44,14 @@ return op.define "experts_glu" {
   bytes = function(x, weight, rows, begin, y)
     local rest = x.bytes + rows.bytes + begin.bytes + y.bytes
     return { min = rest, max = rest + weight.bytes }
+  end,
+
+  scratch = function(node) return tiles.made_scratch(node, node.inputs.x.act, 2) end,
+
+  kernel = function(node, family)
+    return tiles.experts(node, family, {
+      x = "x", slots = node.attrs.n_slots, activation = node.attrs.activation,
+    })
   end,
 
   -- One choice: its token's x and its expert's matrix.

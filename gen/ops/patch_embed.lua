@@ -3,12 +3,15 @@
 -- Dosovitskiy et al. 2020, arXiv:2010.11929
 
 local op = require "gen.op"
+local size = require "gen.size"
+local tiles = require "gen.tiles"
 
 return op.define "patch_embed" {
   inputs = { "pixels", "weight", "bias?" }, -- pixels (rows, k) of u8, weight (d, k), bias (d)
   attrs  = { scale = "number", shift = "number" },
   cuda   = { kernels = 1 }, -- whole numbers up to 255 are exact in bf16: scale and shift come last
   takes = { pixels = "u8" },
+  partition = "tiles",
 
   shape = function(pixels, weight, bias)
     op.check(#pixels == 2 and #weight == 2 and weight[2] == pixels[2],
@@ -20,6 +23,31 @@ return op.define "patch_embed" {
 
   bytes = function(pixels, weight, bias, y)
     return pixels.bytes + weight.bytes + (bias and bias.bytes or 0) + y.bytes
+  end,
+
+  scratch = function(node, family)
+    return tiles.made_scratch(node, tiles.row_format(node, family), 1)
+  end,
+
+  kernel = function(node, family)
+    local format = tiles.row_format(node, family)
+    local tail, part, params = tiles.made(node, family, format, 1)
+    local widen = {
+      template = "cpu/rows_made.c", name = ("pixels_%s_%s"):format(format, params.k:lower()),
+      params = {
+        k = params.k, x = params.x, x_stride = params.x_stride, from = "uint8_t", clips = false,
+        scale = node.attrs.scale, shift = node.attrs.shift, cpu = family.cpu,
+      },
+    }
+    params.make, params.from, params.clips = widen.name, "uint8_t", false
+    params.bias, params.op = node.inputs.bias ~= nil, "patch_embed"
+    local n = size.of(node.inputs.weight.dims[1]):value()
+    local args = { "y", "pixels", "weight", node.dim_name(n), "rows", "scratch" }
+    if params.bias then table.insert(args, 4, "bias") end
+    return {
+      template = "cpu/linear_made.c", name = "patch_embed_" .. tail, needs = { part, widen },
+      params = params, args = args,
+    }
   end,
 
   -- One row.

@@ -85,6 +85,13 @@ static inline void burin_gelu_tanh_mul(float *restrict gate, const float *restri
         gate[i] = burin_gelu_tanh(gate[i]) * up[i];
 }
 
+/* x, but at least `low` and at most `high`. */
+static inline float burin_clamp(float x, float low, float high)
+{
+    const float least = x < low ? low : x;
+    return least > high ? high : least;
+}
+
 /* ---- Rows of int8: the activation format q8, gen/formats/act_q8.lua ------------------ */
 
 /* A row of k values, in groups of 32, the last one padded with zeros:
@@ -217,6 +224,34 @@ static inline struct burin_deal burin_deal(const struct burin_team *t, int n, in
         return (struct burin_deal){ share.begin, share.end, n, n > 0 ? n : 1 };
     }
     return (struct burin_deal){ t->thread * chunk, n, chunk, t->n_threads * chunk };
+}
+
+/* Some choices of one expert that are multiplied together. */
+struct burin_expert_part {
+    int index; /* of all parts; -1 before the first */
+    int expert;
+    int first; /* of the choices, by expert */
+    int n_rows;
+};
+
+static inline int burin_expert_parts(const int32_t *begin, int n_experts, int rows)
+{
+    int n = 0;
+    for (int e = 0; e < n_experts; e++)
+        n += (begin[e + 1] - begin[e] + rows - 1) / rows;
+    return n;
+}
+
+/* The next part, of up to `rows`; there must be one. */
+static inline void burin_expert_part_next(
+        struct burin_expert_part *part, const int32_t *begin, int rows)
+{
+    part->first += part->n_rows;
+    while (part->first == begin[part->expert + 1])
+        part->expert++;
+    const int left = begin[part->expert + 1] - part->first;
+    part->n_rows = left < rows ? left : rows;
+    part->index++;
 }
 
 /* The sum of 32 partial sums, in an order that vectors of any width can follow. */

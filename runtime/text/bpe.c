@@ -1,6 +1,8 @@
 #include "runtime/text/bpe.h"
 
 #include "runtime/base/round.h"
+#include "runtime/base/utf8.h"
+#include "runtime/text/lexicon.h"
 
 #include <string.h>
 
@@ -73,7 +75,8 @@ static uint32_t rank_of(const struct burin_bpe *bpe, uint32_t left, uint32_t rig
 }
 
 /* Bytes to their tokens. */
-static size_t first_ids(const struct burin_bpe *bpe, struct burin_span piece, uint32_t *ids)
+static size_t first_bytes(
+        const struct burin_bpe *bpe, struct burin_span piece, uint32_t *ids)
 {
     size_t n = 0;
     bool fused = false;
@@ -87,6 +90,55 @@ static size_t first_ids(const struct burin_bpe *bpe, struct burin_span piece, ui
         fused = id < 0 && bpe->fuse_unknown;
     }
     return n;
+}
+
+/* Can all bytes of this character stand in for it? */
+static bool has_bytes(const struct burin_bpe *bpe, struct burin_span character)
+{
+    for (size_t i = 0; i < character.length; i++)
+        if (bpe->byte_ids[(uint8_t)character.at[i]] < 0)
+            return false;
+    return bpe->byte_fallback;
+}
+
+/* Characters to their tokens. An unknown waits for what follows, as in the reference: bytes
+ * that stand in go before it. */
+static size_t first_characters(
+        const struct burin_bpe *bpe, struct burin_span piece, uint32_t *ids)
+{
+    const char *const end = piece.at + piece.length;
+    size_t n = 0;
+    bool waits = false;
+
+    for (const char *at = piece.at; at < end;) {
+        struct burin_span character = { at, 0 };
+        burin_utf8_next(&at);
+        character.length = (size_t)(at - character.at);
+
+        const int32_t id =
+                burin_lexicon_find(bpe->lexicon, character, (struct burin_span){ 0 });
+        if (id < 0 && has_bytes(bpe, character)) {
+            for (size_t i = 0; i < character.length; i++)
+                ids[n++] = (uint32_t)bpe->byte_ids[(uint8_t)character.at[i]];
+        } else if (id < 0) {
+            if (waits && !bpe->fuse_unknown)
+                ids[n++] = (uint32_t)bpe->unknown;
+            waits = bpe->unknown >= 0;
+        } else {
+            if (waits)
+                ids[n++] = (uint32_t)bpe->unknown;
+            waits = false;
+            ids[n++] = (uint32_t)id;
+        }
+    }
+    if (waits)
+        ids[n++] = (uint32_t)bpe->unknown;
+    return n;
+}
+
+static size_t first_ids(const struct burin_bpe *bpe, struct burin_span piece, uint32_t *ids)
+{
+    return bpe->lexicon ? first_characters(bpe, piece, ids) : first_bytes(bpe, piece, ids);
 }
 
 /* ---- Short pieces: arrays that close up ------------------------------------------- */

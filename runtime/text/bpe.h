@@ -1,6 +1,9 @@
 /* runtime/text/bpe.h -- Byte pair encoding: the most urgent pair of neighbours is merged, the
  * leftmost of equals, until none is left.   Sennrich et al. 2016, arXiv:1508.07909
  *
+ * It begins with bytes, or with characters where there is a lexicon of them (SentencePiece):
+ * one that is no token falls into its bytes' tokens, or becomes the unknown one.
+ *
  * Memory   A region of the caller's, burin_bpe_bytes() long. Encoding uses the stack up to 128
  *          bytes of text, and beyond it 32 bytes of an arena for each.
  * Time     O(n log n): a heap of pairs over a linked list. Nothing recurses.
@@ -22,10 +25,14 @@ struct burin_pair {
 };
 #define BURIN_NO_RANK UINT32_MAX
 
+struct burin_lexicon;
+
 struct burin_bpe {
-    int32_t byte_ids[256]; /* -1: no token, the byte vanishes */
+    int32_t byte_ids[256];               /* -1: no token, the byte vanishes */
+    const struct burin_lexicon *lexicon; /* of characters; NULL: it begins with bytes */
+    bool byte_fallback;                  /* with a lexicon: byte_ids stand in */
     bool fuse_unknown;
-    int32_t unknown; /* -1, or what stands for bytes without a token */
+    int32_t unknown; /* -1, or what stands for what has no token */
     int shift;
     uint32_t mask;
     struct burin_pair *pairs; /* by a hash of left and right */

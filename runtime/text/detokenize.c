@@ -9,8 +9,17 @@ enum { REPLACEMENT = 3, MOST_HELD = 3 };
 
 size_t burin_decoder_room(const struct burin_tokenizer *tokenizer)
 {
-    /* A broken byte becomes three. */
+    /* A broken byte becomes three bytes. */
     return REPLACEMENT * (burin_tokenizer_facts(tokenizer).longest + MOST_HELD);
+}
+
+/* Write what stands for `n` bytes that are no character. */
+static size_t replace(const struct burin_decoder *decoder, size_t n, char *text)
+{
+    const size_t times = decoder->holds_byte_tokens ? n : 1;
+    for (size_t i = 0; i < times; i++)
+        memcpy(text + i * REPLACEMENT, replacement, REPLACEMENT);
+    return times * REPLACEMENT;
 }
 
 /* Write the characters that `bytes` completes; what begins one is held. */
@@ -31,8 +40,7 @@ static size_t write_whole(
             memcpy(text + written, bytes, used);
             written += used;
         } else {
-            memcpy(text + written, replacement, REPLACEMENT);
-            written += REPLACEMENT;
+            written += replace(decoder, used, text + written);
         }
         bytes += used;
         n -= used;
@@ -49,6 +57,9 @@ size_t burin_decoder_push(struct burin_decoder *decoder, int32_t id, char *text)
     if (kind == BURIN_TOKEN_NONE ||
         (kind == BURIN_TOKEN_SPECIAL && !decoder->keep_specials))
         return 0;
+    if (decoder->holds_byte_tokens && kind != BURIN_TOKEN_BYTE)
+        written = burin_decoder_flush(decoder, text);
+    decoder->holds_byte_tokens = kind == BURIN_TOKEN_BYTE;
     /* At most 3 bytes are held: byte by byte until they are a character or none. */
     while (decoder->n_held > 0 && bytes.length > 0) {
         char joined[MOST_HELD + 1];
@@ -66,9 +77,9 @@ size_t burin_decoder_flush(struct burin_decoder *decoder, char *text)
 {
     if (decoder->n_held == 0)
         return 0;
+    const size_t n_held = (size_t)decoder->n_held;
     decoder->n_held = 0;
-    memcpy(text, replacement, REPLACEMENT);
-    return REPLACEMENT;
+    return replace(decoder, n_held, text);
 }
 
 enum burin_status burin_decode(
@@ -82,7 +93,7 @@ enum burin_status burin_decode(
 {
     struct burin_decoder decoder = { .tokenizer = tokenizer,
                                      .keep_specials = keep_specials };
-    size_t room = REPLACEMENT + 1;
+    size_t room = REPLACEMENT * MOST_HELD + 1;
     for (size_t i = 0; i < n_ids; i++)
         room += REPLACEMENT * burin_token_bytes(tokenizer, ids[i]).length;
 

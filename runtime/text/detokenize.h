@@ -5,6 +5,10 @@
  * one for each maximal subpart (Unicode 3.9, as the reference does). What all pushes and the
  * flush write is what burin_decode() gives for all ids at once.
  *
+ * Tokens of one byte (BURIN_TOKEN_BYTE) become U+FFFD one by one, as in the reference. It gives
+ * up a whole run of them for one that is broken; here those that make characters stay, for
+ * they were written before the broken one came.
+ *
  * Memory   The decoder is a small struct of the caller's; nothing is allocated.
  * Threads  One decoder, one thread. */
 #ifndef BURIN_TEXT_DETOKENIZE_H
@@ -25,6 +29,7 @@ struct burin_decoder {
 
     uint8_t held[4]; /* private: the begin of a character */
     int n_held;
+    bool holds_byte_tokens; /* private: they came as tokens of one byte */
 };
 
 /* The most bytes that one push or the flush can write. */

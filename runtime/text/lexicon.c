@@ -21,7 +21,7 @@ static int byte_of_character(uint32_t c)
     return i <= 0x20 ? i : i < 0x43 ? i - 0x21 + 0x7F : 0xAD;
 }
 
-size_t burin_alphabet_bytes(struct burin_span text, char *bytes, bool *is_spelled)
+static size_t alphabet_bytes(struct burin_span text, char *bytes, bool *is_spelled)
 {
     const char *at = text.at;
     const char *const end = text.at + text.length;
@@ -41,6 +41,56 @@ size_t burin_alphabet_bytes(struct burin_span text, char *bytes, bool *is_spelle
     }
     *is_spelled = true;
     return n;
+}
+
+static const char block[] = "\xE2\x96\x81"; /* U+2581 */
+enum { BLOCK = 3 };
+
+size_t burin_put_spaces(char *text, size_t length)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length; n++) {
+        const bool is_block = length - i >= BLOCK && memcmp(text + i, block, BLOCK) == 0;
+        text[n] = is_block ? ' ' : text[i];
+        i += is_block ? BLOCK : 1;
+    }
+    return n;
+}
+
+static size_t text_bytes(struct burin_span text, char *bytes, bool *is_spelled)
+{
+    size_t n = 0;
+
+    *is_spelled = true;
+    for (size_t i = 0; i < text.length; n++) {
+        const bool is_block =
+                text.length - i >= BLOCK && memcmp(text.at + i, block, BLOCK) == 0;
+        *is_spelled = *is_spelled && text.at[i] != ' ';
+        if (bytes)
+            bytes[n] = is_block ? ' ' : text.at[i];
+        i += is_block ? BLOCK : 1;
+    }
+    return n;
+}
+
+size_t burin_spelled_bytes(
+        enum burin_spelling spelling, struct burin_span text, char *bytes, bool *is_spelled)
+{
+    return spelling == BURIN_SPELLED_TEXT ? text_bytes(text, bytes, is_spelled)
+                                          : alphabet_bytes(text, bytes, is_spelled);
+}
+
+/* Of a token: <0xE2> is one byte, which merging does not make. */
+static size_t token_bytes(
+        const struct burin_vocab *vocab, int32_t id, char *bytes, bool *is_spelled)
+{
+    const struct burin_vocab_token *token = &vocab->tokens[id];
+    if (token->kind != BURIN_TOKEN_BYTE)
+        return burin_spelled_bytes(vocab->spelling, token->text, bytes, is_spelled);
+    if (bytes)
+        *bytes = (char)burin_token_byte(token->text);
+    *is_spelled = false;
+    return 1;
 }
 
 /* ---- The table ------------------------------------------------------------------- */
@@ -75,8 +125,7 @@ enum burin_status burin_lexicon_bytes(
     size_t total = 0;
     for (int32_t id = 0; id < vocab->n_tokens; id++) {
         bool is_spelled;
-        const size_t length =
-                burin_alphabet_bytes(vocab->tokens[id].text, NULL, &is_spelled);
+        const size_t length = token_bytes(vocab, id, NULL, &is_spelled);
         if (length > BURIN_LONGEST_TOKEN)
             return burin_fail(
                     err, BURIN_ELIMIT, "token %d has %zu bytes, the limit is %d", id,
@@ -169,6 +218,7 @@ enum burin_status burin_lexicon_fill(
 
     *lexicon = (struct burin_lexicon){
         .n_tokens = vocab->n_tokens,
+        .spelling = vocab->spelling,
         .begins = (uint32_t *)(base + at.begins),
         .slots = (int32_t *)(base + at.slots),
         .kinds = (uint8_t *)(base + at.kinds),
@@ -182,8 +232,8 @@ enum burin_status burin_lexicon_fill(
     for (int32_t id = 0; id < vocab->n_tokens; id++) {
         const struct burin_vocab_token *token = &vocab->tokens[id];
         bool is_spelled;
-        const size_t length = burin_alphabet_bytes(
-                token->text, lexicon->bytes + lexicon->n_bytes, &is_spelled);
+        const size_t length =
+                token_bytes(vocab, id, lexicon->bytes + lexicon->n_bytes, &is_spelled);
 
         lexicon->n_bytes += length;
         lexicon->begins[id + 1] = (uint32_t)lexicon->n_bytes;

@@ -17,6 +17,7 @@ struct burin_lexicon {
     uint32_t *begins; /* n_tokens + 1: where a token's bytes begin in `bytes` */
     char *bytes;
     uint8_t *kinds; /* enum burin_token_kind */
+    enum burin_spelling spelling;
     bool *is_whole; /* a piece with these bytes is this token, whatever the merges make */
     uint32_t mask;
     int32_t *slots; /* by a hash of the bytes: an id, or -1 */
@@ -25,8 +26,16 @@ struct burin_lexicon {
 };
 
 /* The bytes behind a token's text, written to `bytes` unless that is NULL; returns how many. A
- * text with a character beyond the alphabet stands for itself, and is not made by merging. */
-size_t burin_alphabet_bytes(struct burin_span text, char *bytes, bool *is_spelled);
+ * text that the spelling cannot make (a character beyond the alphabet, a plain space where
+ * U+2581 stands for it) stands for itself, and is not made by merging. */
+size_t burin_spelled_bytes(
+        enum burin_spelling spelling,
+        struct burin_span text,
+        char *bytes,
+        bool *is_spelled);
+
+/* The same for text to be encoded in place of tokens: U+2581 is a space. Returns the length. */
+size_t burin_put_spaces(char *text, size_t length);
 
 enum { BURIN_LONGEST_TOKEN = 16 * 1024 };
 

@@ -14,7 +14,8 @@
 
 enum {
     ALIGN = 64,
-    SHORT_TOKEN = 128, /* bytes that merge without an arena, bpe.h */
+    SHORT_TOKEN = 128,              /* bytes that merge without an arena, bpe.h */
+    HALF = 3 * BURIN_LONGEST_TOKEN, /* of a merge, as its file spells it */
 };
 
 struct burin_tokenizer {
@@ -63,14 +64,16 @@ enum burin_status burin_tokenizer_plan(
 }
 
 /* The bytes of a merge's half; `room` holds the longest token. */
-static struct burin_span half(struct burin_span text, char *room, bool *is_spelled)
+static struct burin_span half(
+        enum burin_spelling spelling, struct burin_span text, char *room, bool *is_spelled)
 {
-    /* Every byte takes a character of one or two bytes. */
-    if (text.length > 2 * (size_t)BURIN_LONGEST_TOKEN) {
+    /* A byte takes a character of one or two bytes, or a space three. */
+    if (text.length > HALF) {
         *is_spelled = true;
         return (struct burin_span){ 0 };
     }
-    return (struct burin_span){ room, burin_alphabet_bytes(text, room, is_spelled) };
+    return (struct burin_span){ room,
+                                burin_spelled_bytes(spelling, text, room, is_spelled) };
 }
 
 static enum burin_status put_merges(
@@ -85,11 +88,12 @@ static enum burin_status put_merges(
         const struct burin_vocab_merge *merge = &vocab->merges[i];
         bool left_spelled;
         bool right_spelled;
-        const struct burin_span left = half(merge->left, room, &left_spelled);
+        const struct burin_span left =
+                half(vocab->spelling, merge->left, room, &left_spelled);
         const struct burin_span right =
-                half(merge->right, room + (size_t)2 * BURIN_LONGEST_TOKEN, &right_spelled);
+                half(vocab->spelling, merge->right, room + HALF, &right_spelled);
         if (!left_spelled || !right_spelled)
-            continue; /* no text holds such characters once it is spelled in the alphabet */
+            continue; /* no text holds such characters once it is spelled */
 
         const int32_t l = burin_lexicon_find(&t->lexicon, left, nothing);
         const int32_t r = burin_lexicon_find(&t->lexicon, right, nothing);
@@ -112,9 +116,10 @@ static void mark_whole_tokens(struct burin_tokenizer *t, bool ignore_merges)
 {
     for (int32_t id = 0; id < t->lexicon.n_tokens; id++) {
         const struct burin_span bytes = burin_lexicon_token(&t->lexicon, id);
-        const bool is_special = t->lexicon.kinds[id] == BURIN_TOKEN_SPECIAL;
+        const bool is_made = t->lexicon.kinds[id] != BURIN_TOKEN_SPECIAL &&
+                             t->lexicon.kinds[id] != BURIN_TOKEN_BYTE;
 
-        if (bytes.length == 0 || is_special ||
+        if (bytes.length == 0 || !is_made ||
             burin_lexicon_find(&t->lexicon, bytes, (struct burin_span){ 0 }) != id)
             continue;
         if (ignore_merges) {
@@ -126,6 +131,30 @@ static void mark_whole_tokens(struct burin_tokenizer *t, bool ignore_merges)
             t->lexicon.is_whole[id] = n == 1 && ids[0] == id;
         }
     }
+}
+
+/* What merging begins with: bytes, or characters and the bytes that stand in for them. */
+static void begin_with(struct burin_tokenizer *t, const struct burin_vocab *vocab)
+{
+    struct burin_bpe *bpe = &t->bpe;
+
+    bpe->unknown = vocab->unknown;
+    bpe->fuse_unknown = vocab->fuse_unknown;
+    if (vocab->spelling != BURIN_SPELLED_TEXT) {
+        for (int byte = 0; byte < 256; byte++) {
+            const char text = (char)byte;
+            bpe->byte_ids[byte] = burin_lexicon_find(
+                    &t->lexicon, (struct burin_span){ &text, 1 }, (struct burin_span){ 0 });
+        }
+        return;
+    }
+    bpe->lexicon = &t->lexicon;
+    bpe->byte_fallback = vocab->byte_fallback;
+    for (int byte = 0; byte < 256; byte++)
+        bpe->byte_ids[byte] = -1;
+    for (int32_t id = 0; id < vocab->n_tokens; id++)
+        if (vocab->tokens[id].kind == BURIN_TOKEN_BYTE)
+            bpe->byte_ids[burin_token_byte(vocab->tokens[id].text)] = id;
 }
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
@@ -184,15 +213,9 @@ enum burin_status burin_tokenizer_open(
     if (status)
         return status;
     burin_bpe_begin(&t->bpe, vocab->n_merges, base + at.bpe);
-    for (int byte = 0; byte < 256; byte++) {
-        const char text = (char)byte;
-        t->bpe.byte_ids[byte] = burin_lexicon_find(
-                &t->lexicon, (struct burin_span){ &text, 1 }, (struct burin_span){ 0 });
-    }
-    t->bpe.unknown = vocab->unknown;
-    t->bpe.fuse_unknown = vocab->fuse_unknown;
+    begin_with(t, vocab);
     /* The patterns' region is not in use yet. */
-    static_assert(4 * BURIN_LONGEST_TOKEN <= BURIN_SPLITS_WORK, "room for two halves");
+    static_assert(2 * HALF <= BURIN_SPLITS_WORK, "room for two halves");
     status = put_merges(t, vocab, base + at.splits, err);
     if (status)
         return status;
@@ -232,7 +255,8 @@ static enum burin_status encode_pieces(struct job *job, struct burin_span text)
     const char *subject = text.at;
     bool has_stand_ins = false;
 
-    burin_utf8_valid(text, &has_stand_ins);
+    if (t->splits.n > 0)
+        burin_utf8_valid(text, &has_stand_ins);
     if (has_stand_ins) {
         char *copy = burin_arena_text(job->arena, text.at, text.length);
         if (!copy)
@@ -263,6 +287,19 @@ static enum burin_status encode_pieces(struct job *job, struct burin_span text)
     }
 }
 
+/* U+2581 is a space to such a vocabulary, as a space is U+2581 to its reference. */
+static enum burin_status put_spaces(struct job *job, struct burin_span *text)
+{
+    if (!memmem(text->at, text->length, "\xE2\x96\x81", 3))
+        return BURIN_OK;
+    char *copy = burin_arena_text(job->arena, text->at, text->length);
+    if (!copy)
+        return burin_fail(
+                job->err, BURIN_ENOMEM, "no memory to encode %zu bytes", text->length);
+    *text = (struct burin_span){ copy, burin_put_spaces(copy, text->length) };
+    return BURIN_OK;
+}
+
 /* Text without the added tokens that are looked for before normalizing. */
 static enum burin_status encode_raw(struct job *job, struct burin_span text)
 {
@@ -272,6 +309,8 @@ static enum burin_status encode_raw(struct job *job, struct burin_span text)
 
     if (job->t->nfc)
         status = burin_nfc(text, job->arena, &part, job->err);
+    if (!status && job->t->lexicon.spelling == BURIN_SPELLED_TEXT)
+        status = put_spaces(job, &part);
     struct burin_added_walk walk = {
         .added = &job->t->added,
         .pass = BURIN_NORMALIZED,

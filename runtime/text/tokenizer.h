@@ -1,5 +1,6 @@
-/* runtime/text/tokenizer.h -- Text to token ids: byte-level BPE, with the ids of the reference
- * implementation (Hugging Face tokenizers).
+/* runtime/text/tokenizer.h -- Text to token ids: BPE over bytes, or over characters with bytes
+ * to fall back to (SentencePiece), with the ids of the reference implementation (Hugging Face
+ * tokenizers).
  *
  *     struct burin_vocab vocab = { 0 };
  *     status = burin_vocab_from_gguf(&vocab, &gguf, err);          // or ..._from_json_file()

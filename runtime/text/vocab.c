@@ -3,6 +3,7 @@
 #include "runtime/weights/checkpoint.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum burin_status burin_vocab_from_checkpoint(
         struct burin_vocab *vocab,
@@ -22,6 +23,16 @@ enum burin_status burin_vocab_from_checkpoint(
     status = burin_vocab_from_json_file(vocab, path, err);
     *found = status != BURIN_EMISSING;
     return *found ? status : BURIN_OK;
+}
+
+int burin_token_byte(struct burin_span text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    if (text.length != 6 || memcmp(text.at, "<0x", 3) != 0 || text.at[5] != '>')
+        return -1;
+    const char *high = memchr(digits, text.at[3], 16);
+    const char *low = memchr(digits, text.at[4], 16);
+    return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
 }
 
 void burin_vocab_close(struct burin_vocab *vocab)

@@ -1,9 +1,9 @@
-/* runtime/text/vocab.h -- A byte-level BPE vocabulary as its file states it: what a GGUF file
- * and a tokenizer.json have in common. A tokenizer is made from it (tokenizer.h), and then it
- * is closed.
+/* runtime/text/vocab.h -- A BPE vocabulary as its file states it: what a GGUF file and a
+ * tokenizer.json have in common. A tokenizer is made from it (tokenizer.h), and then it is
+ * closed.
  *
- * Texts    Tokens and merges are in the alphabet of byte-level BPE, one character a byte;
- *          contents of added tokens are plain text. All of them are views into the source.
+ * Texts    Tokens and merges are as the vocabulary spells them (enum burin_spelling); contents
+ *          of added tokens are plain text. All of them are views into the source.
  * Memory   The lists come from vocab.arena. A gguf or checkpoint must outlive the vocab; the text of a
  *          tokenizer.json is copied. At most 4 times the source and 64 MiB.
  * Threads  One thread at a time.
@@ -23,9 +23,17 @@
 struct burin_checkpoint;
 struct burin_gguf;
 
+/* How tokens stand for text. */
+enum burin_spelling {
+    BURIN_SPELLED_NOT_SAID,
+    BURIN_SPELLED_BYTES, /* a character for each byte, in an alphabet of 256 (GPT-2) */
+    BURIN_SPELLED_TEXT,  /* the text itself, with U+2581 for a space (SentencePiece) */
+};
+
 enum burin_token_kind {
     BURIN_TOKEN_NONE,    /* no token has this id */
-    BURIN_TOKEN_NORMAL,  /* made by merging bytes */
+    BURIN_TOKEN_NORMAL,  /* made by merging */
+    BURIN_TOKEN_BYTE,    /* <0xE2>: one byte of a character that no token begins from */
     BURIN_TOKEN_ADDED,   /* cut from the text before anything else */
     BURIN_TOKEN_SPECIAL, /* an added token with a meaning of its own: <|im_end|> */
 };
@@ -77,18 +85,22 @@ struct burin_vocab {
     struct burin_vocab_added *added;
     int n_splits;
     struct burin_split splits[BURIN_MAX_SPLITS];
-    bool is_byte_level; /* always, once it is read */
+    enum burin_spelling spelling;
+    bool byte_fallback; /* a character that is no token falls into its bytes' */
     bool nfc;           /* normalize to NFC first */
     bool ignore_merges; /* a piece that is a token is that token, whatever the merges */
-    int32_t unknown; /* stands for bytes without a token; -1: they vanish before merging */
-    bool fuse_unknown; /* one for a run of them */
-    int n_prefix;      /* ids that begin every text, as the model was trained */
+    int32_t unknown;    /* stands for what has no token; -1: it vanishes before merging */
+    bool fuse_unknown;  /* one for a run of them */
+    int n_prefix;       /* ids that begin every text, as the model was trained */
     int32_t prefix[BURIN_MAX_PREFIX];
     int32_t eos; /* -1 where the source does not say */
 
     struct burin_arena arena; /* private */
     size_t most_bytes;        /* private: of the arena */
 };
+
+/* The byte that the text <0xE2> means; -1 for any other. */
+int burin_token_byte(struct burin_span text);
 
 /* From the keys tokenizer.ggml.*. */
 enum burin_status burin_vocab_from_gguf(

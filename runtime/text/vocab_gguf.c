@@ -1,11 +1,11 @@
-#include "runtime/text/vocab.h"
+#include "runtime/text/vocab_gguf.h"
 
 #include "runtime/base/put.h"
 #include "runtime/text/patterns.h"
 #include "runtime/text/unicode.h"
-#include "runtime/weights/gguf.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- tokenizer.ggml.pre ----------------------------------------------------------- */
@@ -85,9 +85,21 @@ static enum burin_status read_pre(
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
 
 static enum burin_status kind_of(
-        int32_t id, int type, enum burin_token_kind *kind, struct burin_error *err)
+        const struct burin_vocab *vocab,
+        int32_t id,
+        int type,
+        enum burin_token_kind *kind,
+        struct burin_error *err)
 {
     switch (type) {
+    case BYTE:
+        *kind = BURIN_TOKEN_BYTE;
+        if (burin_token_byte(vocab->tokens[id].text) >= 0 &&
+            vocab->spelling == BURIN_SPELLED_TEXT)
+            return BURIN_OK;
+        return burin_fail(
+                err, BURIN_EFORMAT, "token %d is a byte, but called %s", id,
+                burin_quote(vocab->tokens[id].text).text);
     case NORMAL:
         *kind = BURIN_TOKEN_NORMAL;
         return BURIN_OK;
@@ -103,9 +115,47 @@ static enum burin_status kind_of(
         return BURIN_OK;
     default:
         return burin_fail(
-                err, BURIN_EMISMATCH,
-                "token %d is of type %d, which byte-level BPE has not", id, type);
+                err, BURIN_EMISMATCH, "token %d is of type %d, which is not known", id,
+                type);
     }
+}
+
+/* Gemma 4's converter calls some control tokens the authors' own, so that they are shown: it
+ * is what the chat format makes of them that counts, and no user may type them. */
+static bool is_marker(struct burin_span text)
+{
+    return text.length > 3 && text.at[0] == '<' && text.at[text.length - 1] == '>' &&
+           (text.at[1] == '|' || text.at[text.length - 2] == '|');
+}
+
+/* What the authors defined has plain spaces in the file, where the model has U+2581. */
+static enum burin_status mend_own(
+        struct burin_vocab *vocab, struct burin_vocab_token *token, struct burin_error *err)
+{
+    const struct burin_span text = token->text;
+    size_t n = 0;
+
+    if (token->kind != BURIN_TOKEN_ADDED)
+        return BURIN_OK;
+    if (is_marker(text)) {
+        token->kind = BURIN_TOKEN_SPECIAL;
+        return BURIN_OK;
+    }
+    if (!text.length || !memchr(text.at, ' ', text.length))
+        return BURIN_OK;
+    char *mended = burin_arena_take(&vocab->arena, text.length, 3, 1);
+    if (!mended)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for a token");
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.at[i] != ' ') {
+            mended[n++] = text.at[i];
+            continue;
+        }
+        memcpy(mended + n, "\xE2\x96\x81", 3);
+        n += 3;
+    }
+    token->text = (struct burin_span){ mended, n };
+    return BURIN_OK;
 }
 
 static enum burin_status read_tokens(
@@ -138,7 +188,10 @@ static enum burin_status read_tokens(
             return burin_fail(
                     err, BURIN_EFORMAT, "token %d is not UTF-8: %s", id,
                     burin_quote(token->text).text);
-        status = kind_of(id, type >= 0 && type < 100 ? (int)type : -1, &token->kind, err);
+        status = kind_of(
+                vocab, id, type >= 0 && type < 100 ? (int)type : -1, &token->kind, err);
+        if (!status && vocab->spelling == BURIN_SPELLED_TEXT)
+            status = mend_own(vocab, token, err);
         if (status)
             return status;
         token->in_model = token->kind != BURIN_TOKEN_NONE;
@@ -203,6 +256,25 @@ static enum burin_status read_merges(
     return BURIN_OK;
 }
 
+/* The merges that a SentencePiece vocabulary lists, or those that its scores stand for. */
+static enum burin_status read_scores(
+        struct burin_vocab *vocab, const struct burin_gguf *gguf, struct burin_error *err)
+{
+    struct burin_gguf_array scores;
+    const enum burin_status status =
+            burin_gguf_numbers(gguf, "tokenizer.ggml.scores", &scores, err);
+    if (status)
+        return status;
+    if (scores.count != (uint64_t)vocab->n_tokens)
+        return burin_fail(
+                err, BURIN_EFORMAT, "the file has %d tokens and %llu scores",
+                vocab->n_tokens, (unsigned long long)scores.count);
+    for (int32_t id = 0; id < vocab->n_tokens; id++)
+        if (isnan(burin_gguf_element(&scores, (uint64_t)id)))
+            return burin_fail(err, BURIN_EFORMAT, "the score of token %d is NaN", id);
+    return burin_vocab_merges_by_score(vocab, &scores, err);
+}
+
 /* ---- Single values ----------------------------------------------------------------- */
 
 static enum burin_status read_flag(
@@ -243,7 +315,8 @@ static enum burin_status read_ends(
         struct burin_error *err)
 {
     bool add_eos = false;
-    bool add_space = false;
+    /* Without the key SentencePiece puts one, as llama.cpp does. */
+    bool add_space = vocab->spelling == BURIN_SPELLED_TEXT;
     int32_t bos;
     enum burin_status status;
 
@@ -268,6 +341,25 @@ static enum burin_status read_ends(
     return BURIN_OK;
 }
 
+static enum burin_status read_pieces(
+        struct burin_vocab *vocab, const struct burin_gguf *gguf, struct burin_error *err)
+{
+    struct burin_gguf_array merges;
+    enum burin_status status;
+
+    vocab->spelling = BURIN_SPELLED_TEXT;
+    vocab->byte_fallback = true;
+    vocab->fuse_unknown = true;
+    if ((status = read_tokens(vocab, gguf, err)) || (status = list_added(vocab, err)) ||
+        (status = read_id(
+                 vocab, gguf, "tokenizer.ggml.unknown_token_id", &vocab->unknown, err)))
+        return status;
+    status = burin_gguf_texts(gguf, "tokenizer.ggml.merges", &merges, err);
+    status = status == BURIN_EMISSING ? read_scores(vocab, gguf, err)
+                                      : read_merges(vocab, gguf, err);
+    return status ? status : read_ends(vocab, gguf, true, err);
+}
+
 static enum burin_status read_all(
         struct burin_vocab *vocab, const struct burin_gguf *gguf, struct burin_error *err)
 {
@@ -278,11 +370,13 @@ static enum burin_status read_all(
 
     if ((status = burin_gguf_text(gguf, "tokenizer.ggml.model", &model, err)))
         return status;
+    if (burin_span_is(model, "llama") || burin_span_is(model, "gemma4"))
+        return read_pieces(vocab, gguf, err);
     if (!burin_span_is(model, "gpt2"))
         return burin_fail(
                 err, BURIN_EMISMATCH,
-                "the tokenizer is %s (tokenizer.ggml.model); only byte-level BPE "
-                "(\"gpt2\") is known",
+                "the tokenizer is %s (tokenizer.ggml.model), which is not known; known are "
+                "gpt2, gemma4, llama",
                 burin_quote(model).text);
     if ((status = burin_gguf_text(gguf, "tokenizer.ggml.pre", &pre, err)) ||
         (status = read_pre(vocab, pre, &adds_bos, err)) ||
@@ -295,7 +389,9 @@ static enum burin_status read_all(
 enum burin_status burin_vocab_from_gguf(
         struct burin_vocab *vocab, const struct burin_gguf *gguf, struct burin_error *err)
 {
-    *vocab = (struct burin_vocab){ .is_byte_level = true, .unknown = -1, .eos = -1 };
+    *vocab = (struct burin_vocab){ .spelling = BURIN_SPELLED_BYTES,
+                                   .unknown = -1,
+                                   .eos = -1 };
     const enum burin_status status = read_all(vocab, gguf, err);
     if (status)
         burin_vocab_close(vocab);

@@ -160,7 +160,10 @@ static enum burin_status fill_tokens(
                     err, BURIN_EFORMAT, "tokenizer.json: %s and %s have one id, %d",
                     burin_quote(token->text).text, burin_quote(listed[i].text).text,
                     listed[i].id);
-        *token = (struct burin_vocab_token){ listed[i].text, BURIN_TOKEN_NORMAL, true };
+        const bool is_byte = vocab->byte_fallback && burin_token_byte(listed[i].text) >= 0;
+        *token = (struct burin_vocab_token){
+            listed[i].text, is_byte ? BURIN_TOKEN_BYTE : BURIN_TOKEN_NORMAL, true
+        };
     }
     for (int i = 0; i < vocab->n_added; i++) {
         const struct burin_vocab_added *added = &vocab->added[i];
@@ -342,8 +345,6 @@ static enum burin_status check_model(struct burin_json_field *f, struct burin_er
     if (!f[VOCAB].is_there || !f[MERGES].is_there)
         return burin_fail(
                 err, BURIN_EFORMAT, "tokenizer.json: the model lacks vocab or merges");
-    if (burin_json_flag_of(&f[FALLBACK], false))
-        return burin_vocab_refuse("model with", burin_span_of("byte_fallback"), err);
     if (f[DROPOUT].is_there)
         return burin_vocab_refuse("model with", burin_span_of("dropout"), err);
     if (prefix.length)
@@ -414,6 +415,7 @@ static enum burin_status read_model(
     if (added->is_there && (status = read_added(vocab, added->at, n, err)))
         return status;
     vocab->ignore_merges = burin_json_flag_of(&f[IGNORE], false);
+    vocab->byte_fallback = burin_json_flag_of(&f[FALLBACK], false);
     return fill_tokens(vocab, listed, n, err);
 }
 

@@ -2,6 +2,7 @@
  * give other ids. */
 #include "runtime/text/vocab_json.h"
 
+#include "runtime/text/lexicon.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/patterns.h"
 
@@ -53,13 +54,51 @@ static enum burin_status read_steps(
     return status;
 }
 
+/* What a Replace looks for and puts there; empty where it looks for a regular expression. */
+static enum burin_status replaced(
+        struct burin_json_scan step,
+        struct burin_span *pattern,
+        struct burin_span *content,
+        struct burin_error *err)
+{
+    struct burin_json_field fields[] = { { .name = "pattern" }, { .name = "content" } };
+    struct burin_json_field kinds[] = { { .name = "String" } };
+    enum burin_status status;
+
+    if ((status = BURIN_JSON_FIELDS(step, fields, err)))
+        return status;
+    if (!fields[0].is_there)
+        return burin_fail(err, BURIN_EFORMAT, "tokenizer.json: Replace has no pattern");
+    if ((status = BURIN_JSON_FIELDS(fields[0].at, kinds, err)) ||
+        (status = burin_json_text_of(&kinds[0], pattern, err)))
+        return status;
+    return burin_json_text_of(&fields[1], content, err);
+}
+
+static const char block[] = "\xE2\x96\x81"; /* U+2581 */
+
+static enum burin_status read_replace(
+        struct burin_vocab *vocab, struct burin_json_scan step, struct burin_error *err)
+{
+    struct burin_span pattern;
+    struct burin_span content;
+    const enum burin_status status = replaced(step, &pattern, &content, err);
+    if (status)
+        return status;
+    if (!burin_span_is(pattern, " ") || !burin_span_is(content, block))
+        return burin_vocab_refuse("normalizer Replace of", pattern, err);
+    vocab->spelling = BURIN_SPELLED_TEXT;
+    return BURIN_OK;
+}
+
 static enum burin_status read_normalizer(
         struct burin_vocab *vocab,
         struct burin_span type,
         struct burin_json_scan step,
         struct burin_error *err)
 {
-    (void)step;
+    if (burin_span_is(type, "Replace"))
+        return read_replace(vocab, step, err);
     if (!burin_span_is(type, "NFC"))
         return burin_vocab_refuse("normalizer", type, err);
     vocab->nfc = true;
@@ -103,6 +142,7 @@ static enum burin_status read_split(
                                          { .name = "invert" } };
     struct burin_json_field kinds[] = { { .name = "Regex" }, { .name = "String" } };
     struct burin_span behavior;
+    struct burin_span split_at;
     enum burin_status status;
 
     if ((status = BURIN_JSON_FIELDS(step, fields, err)) ||
@@ -114,6 +154,14 @@ static enum burin_status read_split(
         return status;
 
     const bool invert = burin_json_flag_of(&fields[2], false);
+    /* Gemma's splits at spaces, but there are none: the normalizer has replaced them. */
+    if (vocab->spelling == BURIN_SPELLED_TEXT) {
+        if ((status = burin_json_text_of(&kinds[1], &split_at, err)))
+            return status;
+        if (burin_span_is(split_at, " ") && !invert)
+            return BURIN_OK;
+        return burin_vocab_refuse("Split of", split_at, err);
+    }
     const bool removed = burin_span_is(behavior, "Removed");
     struct burin_split split = {
         .kind = BURIN_SPLIT_PATTERN,
@@ -143,7 +191,7 @@ static enum burin_status read_byte_level(
         return status;
     if (burin_json_flag_of(&fields[0], true))
         return burin_vocab_refuse("ByteLevel with", burin_span_of("add_prefix_space"), err);
-    vocab->is_byte_level = true;
+    vocab->spelling = BURIN_SPELLED_BYTES;
     if (!burin_json_flag_of(&fields[1], true))
         return BURIN_OK;
     return add_split(
@@ -164,10 +212,12 @@ static enum burin_status read_pre_tokenizer(
         struct burin_error *err)
 {
     /* Later steps would see the text as it is spelled. */
-    if (vocab->is_byte_level)
+    if (vocab->spelling == BURIN_SPELLED_BYTES)
         return burin_vocab_refuse("pre_tokenizer behind ByteLevel,", type, err);
     if (burin_span_is(type, "Split"))
         return read_split(vocab, step, err);
+    if (vocab->spelling == BURIN_SPELLED_TEXT)
+        return burin_vocab_refuse("pre_tokenizer behind Replace,", type, err);
     if (burin_span_is(type, "ByteLevel"))
         return read_byte_level(vocab, step, err);
     if (!burin_span_is(type, "Digits"))
@@ -282,10 +332,37 @@ static enum burin_status read_decoder(
         struct burin_json_scan step,
         struct burin_error *err)
 {
-    (void)vocab;
-    (void)step;
-    return burin_span_is(type, "ByteLevel") ? BURIN_OK
-                                            : burin_vocab_refuse("decoder", type, err);
+    struct burin_span pattern;
+    struct burin_span content;
+    enum burin_status status;
+
+    if (vocab->spelling == BURIN_SPELLED_BYTES)
+        return burin_span_is(type, "ByteLevel") ? BURIN_OK
+                                                : burin_vocab_refuse("decoder", type, err);
+    if (burin_span_is(type, "ByteFallback") || burin_span_is(type, "Fuse"))
+        return BURIN_OK;
+    if (!burin_span_is(type, "Replace"))
+        return burin_vocab_refuse("decoder", type, err);
+    if ((status = replaced(step, &pattern, &content, err)))
+        return status;
+    if (!burin_span_is(pattern, block) || !burin_span_is(content, " "))
+        return burin_vocab_refuse("decoder Replace of", pattern, err);
+    return BURIN_OK;
+}
+
+/* Their contents are looked for where U+2581 is a space. */
+static enum burin_status put_spaces(struct burin_vocab *vocab, struct burin_error *err)
+{
+    for (int i = 0; i < vocab->n_added; i++) {
+        struct burin_span *content = &vocab->added[i].content;
+        if (!vocab->added[i].normalized || !memmem(content->at, content->length, block, 3))
+            continue;
+        char *copy = burin_arena_text(&vocab->arena, content->at, content->length);
+        if (!copy)
+            return burin_fail(err, BURIN_ENOMEM, "no memory for an added token");
+        *content = (struct burin_span){ copy, burin_put_spaces(copy, content->length) };
+    }
+    return BURIN_OK;
 }
 
 /* The reference looks for the normalized content of these. */
@@ -324,18 +401,25 @@ enum burin_status burin_vocab_read_steps(
         (status = check_added(vocab, err)) ||
         (status = read_steps(
                  vocab, &fields[BURIN_PRE_TOKENIZER], "pretokenizers", read_pre_tokenizer,
-                 err)) ||
-        (status = read_steps(
+                 err)))
+        return status;
+    if (vocab->spelling == BURIN_SPELLED_NOT_SAID)
+        return burin_fail(
+                err, BURIN_EMISMATCH,
+                "tokenizer.json: no ByteLevel pre_tokenizer, and no normalizer that "
+                "replaces "
+                "spaces with U+2581: other BPE is not supported");
+    if ((status = read_steps(
                  vocab, &fields[BURIN_POST_PROCESSOR], "processors", read_post_processor,
                  err)) ||
         (status = read_steps(vocab, &fields[BURIN_DECODER], "decoders", read_decoder, err)))
         return status;
     if (!fields[BURIN_DECODER].is_there)
         return burin_vocab_refuse("decoder", burin_span_of("null"), err);
-    if (!vocab->is_byte_level)
-        return burin_fail(
-                err, BURIN_EMISMATCH,
-                "tokenizer.json: no ByteLevel pre_tokenizer; only byte-level BPE is "
-                "supported");
-    return BURIN_OK;
+    if (vocab->spelling == BURIN_SPELLED_BYTES)
+        return vocab->byte_fallback
+                       ? burin_vocab_refuse(
+                                 "ByteLevel with", burin_span_of("byte_fallback"), err)
+                       : BURIN_OK;
+    return put_spaces(vocab, err);
 }

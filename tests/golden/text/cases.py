@@ -1,8 +1,11 @@
 """cases.py -- The texts that tokenizers are held to: the ones that break naive tokenizers, and
 lines in two dozen scripts.
 
-    python3 tests/golden/text/cases.py > tests/golden/text/lines.txt     the lines alone"""
+    python3 tests/golden/text/cases.py             the lines alone
+    python3 tests/golden/text/cases.py --gemma     a JSON list: what Gemma's vocabulary is held to"""
+import json
 import random
+import sys
 
 WORDS = {
     "latin": "the of and license program café naïve Straße œuvre şey ðæt łódź žlutý ÆSIR don't "
@@ -83,11 +86,40 @@ LONG = [
 ]
 
 
-def lines():
-    rng = random.Random(20)
+# What breaks vocabularies that fall back to bytes.
+FALLBACK = [
+    # 9, 10 of small-models' list: the sign for a space, and what looks like a byte
+    "▁", "▁▁", " ▁ ", "a▁b c", "<0x41>", "<0xE2><0x96><0x81>", "\u2581\u2582", "\u2580\u2581",
+    # 12: runs
+    *[" " * n + "x" for n in (1, 2, 3, 15, 16, 17, 30, 31, 32, 33, 62, 63, 64, 100)],
+    *["\n" * n + "x" for n in (1, 2, 3, 15, 16, 17, 30, 31, 32, 33, 62, 63, 64, 100)],
+    "\n \n  \n   ", " \n" * 40, "\t" * 40, "\t \t  ", "\r" * 7, "x  ", "x\n\n",
+    # 7: characters that no piece begins from
+    "𠮷", "a𠮷b", "𠮷𠮷𠮷", "\U0001ccf3\U000e0001\U0010ffff", "é\U0001ccf3 é", "\x00\x7f\x1b",
+    "1234567", " 12 3", "١٢٣", "½²",
+    # 8: names of its own tokens
+    "<bos>", "<|turn>user\nhi<turn|>\n", "<start_of_turn>user\nhi<end_of_turn>", "<|turn",
+    "<turn|><|turn>", "<unused0><unused1>", '<|"|>', "<|image|>", "<|image> <image|>",
+    "a<eos>b", " <eos> ", "<table><tr><td>x</td></tr></table>", "<h1>▁</h1>", "<pad><pad>",
+    "<unk>", "<mask> x", "[multimodal]", "<|channel>thought\n<channel|>",
+]
+
+
+def gemma():
+    """The hard ones, more than 2,000 lines, and one of 200 kB without a space."""
+    yield from HARD + FALLBACK
+    yield from lines(seed=4, each=80, mixed=240)
+    rng = random.Random(200)
+    words = [word for script in sorted(WORDS) for word in WORDS[script].split(" ") if word]
+    line = "".join(rng.choice(words) for _ in range(20_000)).replace("\n", "").replace("\t", "")
+    yield line.encode()[:200_000].decode(errors="ignore")
+
+
+def lines(seed=20, each=9, mixed=60):
+    rng = random.Random(seed)
     for script in sorted(WORDS):
         words = WORDS[script].split(" ")
-        for _ in range(9):
+        for _ in range(each):
             line = ""
             for _ in range(rng.randint(3, 14)):
                 other = rng.random() < 0.12
@@ -95,11 +127,13 @@ def lines():
                 line += rng.choice(JOINTS)
             yield line.replace("\n", " ")
     scripts = sorted(WORDS)
-    for _ in range(60):
+    for _ in range(mixed):
         yield "".join(
             rng.choice(WORDS[rng.choice(scripts)].split(" ")) + rng.choice(JOINTS)
             for _ in range(rng.randint(2, 12))).replace("\n", " ")
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and "--gemma" in sys.argv:
+    json.dump(list(gemma()), sys.stdout)
+elif __name__ == "__main__":
     print("\n".join(lines()))

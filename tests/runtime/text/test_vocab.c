@@ -245,6 +245,94 @@ SPEC(a_pattern_that_we_would_read_otherwise_is_refused_when_the_tokenizer_opens)
     burin_vocab_close(&vocab);
 }
 
+/* ---- SentencePiece -------------------------------------------------------------------- */
+
+#define REPLACE(a, b)                                                                      \
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"" a "\"},\"content\":\"" b "\"}"
+#define SIGN "\xE2\x96\x81" /* U+2581 */
+
+/* Pieces "a", "b", "ab", a space, " a", the bytes of "é", and <unk>. */
+static const char *pieces_with(const char *normalizer, const char *pre, const char *decoder)
+{
+    static char json[2048];
+    sprintf(json,
+            "{\"normalizer\":%s,\"pre_tokenizer\":%s,\"decoder\":%s,\"added_tokens\":"
+            "[{\"id\":8,\"content\":\"a" SIGN "b\",\"normalized\":true},"
+            "{\"id\":9,\"content\":\"<s>\",\"special\":true}],"
+            "\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"fuse_unk\":true,"
+            "\"unk_token\":\"<unk>\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"" SIGN
+            "\":3,\"" SIGN "a\":4,\"<0xC3>\":5,\"<0xA9>\":6,\"<unk>\":7},"
+            "\"merges\":[[\"" SIGN "\",\"a\"],[\"a\",\"b\"]]}}",
+            normalizer, pre, decoder);
+    return json;
+}
+
+#define PIECES_DECODER                                                                     \
+    "{\"type\":\"Sequence\",\"decoders\":[" REPLACE(                                       \
+            SIGN, " ") ",{\"type\":\"ByteFallback\"},"                                     \
+                       "{\"type\":\"Fuse\"}]}"
+
+SPEC(a_space_is_its_sign_and_an_unknown_character_its_bytes)
+{
+    static const struct {
+        const char *text;
+        int32_t ids[8];
+        size_t n;
+        const char *back;
+    } rows[] = {
+        { "ab", { 2 }, 1, "ab" },
+        { " ab", { 4, 1 }, 2, " ab" },
+        { "b" SIGN "a", { 1, 4 }, 2, "b a" },
+        { "\xC3\xA9", { 5, 6 }, 2, "\xC3\xA9" },
+        /* no bytes for these: one unknown for both, behind the bytes that follow it */
+        { "zz\xC3\xA9"
+          "a",
+          { 5, 6, 7, 0 },
+          4,
+          "\xC3\xA9<unk>a" },
+        { "<0xC3>", { 7 }, 1, "<unk>" },
+        { "ba b", { 1, 8 }, 2, "ba b" },
+        { "<s>", { 7 }, 1, "<unk>" },
+    };
+    struct burin_arena arena = { 0 };
+    ASSERT_OK(read_json(pieces_with(REPLACE(" ", SIGN), "null", PIECES_DECODER)));
+    struct burin_tokenizer *tokenizer = open_vocab(&vocab);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct burin_span back;
+        const struct ids ids = encode(tokenizer, span(rows[i].text), BURIN_PLAIN, &arena);
+        assert_ids(span(rows[i].text), ids, rows[i].ids, rows[i].n);
+        ASSERT_OK(burin_decode(tokenizer, ids.at, ids.n, true, &arena, &back, &err));
+        assert_string_equal(back.at, rows[i].back);
+    }
+    burin_arena_close(&arena);
+    close_tokenizer(tokenizer);
+}
+
+SPEC(a_split_at_spaces_that_are_no_more_is_none_and_any_other_is_refused)
+{
+#define SPLIT(at, behavior)                                                                \
+    "{\"type\":\"Split\",\"pattern\":{\"String\":\"" at "\"},\"behavior\":\"" behavior "\"}"
+    ASSERT_OK(read_json(pieces_with(
+            REPLACE(" ", SIGN), SPLIT(" ", "MergedWithPrevious"), PIECES_DECODER)));
+    assert_int_equal(vocab.n_splits, 0);
+    burin_vocab_close(&vocab);
+
+    static const char *const rows[][4] = {
+        { REPLACE(" ", SIGN), SPLIT("x", "Isolated"), PIECES_DECODER, "Split of \"x\"" },
+        { REPLACE("x", SIGN), "null", PIECES_DECODER, "normalizer Replace of \"x\"" },
+        { REPLACE(" ", SIGN), "{\"type\":\"ByteLevel\",\"add_prefix_space\":false}",
+          PIECES_DECODER, "behind Replace" },
+        { REPLACE(" ", SIGN), "null", "{\"type\":\"ByteLevel\"}", "decoder \"ByteLevel\"" },
+        { REPLACE(" ", SIGN), "null", REPLACE("x", " "), "decoder Replace of \"x\"" },
+        { "{\"type\":\"Prepend\",\"prepend\":\"" SIGN "\"}", "null", PIECES_DECODER,
+          "normalizer \"Prepend\"" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ASSERT_REFUSED(
+                read_json(pieces_with(rows[i][0], rows[i][1], rows[i][2])), BURIN_EMISMATCH,
+                rows[i][3]);
+}
+
 /* ---- GGUF --------------------------------------------------------------------------------- */
 
 struct gguf_case {
@@ -389,8 +477,11 @@ SPEC(a_name_that_is_not_known_is_refused_and_never_guessed)
             &c, BURIN_EMISMATCH, "splits text as \"default\" says (tokenizer.ggml.pre)");
     assert_non_null(strstr(err.message, "known are gpt-2, smollm"));
     c = usual();
+    c.model = "bert";
+    assert_gguf_refused(&c, BURIN_EMISMATCH, "the tokenizer is \"bert\"");
     c.model = "llama";
-    assert_gguf_refused(&c, BURIN_EMISMATCH, "the tokenizer is \"llama\"");
+    assert_gguf_refused(
+            &c, BURIN_EMISMATCH, "adds a space (tokenizer.ggml.add_space_prefix)");
 }
 
 SPEC(a_gguf_vocabulary_that_makes_no_sense_is_refused)
@@ -400,7 +491,9 @@ SPEC(a_gguf_vocabulary_that_makes_no_sense_is_refused)
     assert_gguf_refused(&c, BURIN_EFORMAT, "5 tokens and 4 token types");
     c = usual();
     c.types[1] = 6;
-    assert_gguf_refused(&c, BURIN_EMISMATCH, "token 1 is of type 6");
+    assert_gguf_refused(&c, BURIN_EFORMAT, "token 1 is a byte, but called \"b\"");
+    c.types[1] = 7;
+    assert_gguf_refused(&c, BURIN_EMISMATCH, "token 1 is of type 7");
     c = usual();
     c.tokens[2] = "a\xFF";
     assert_gguf_refused(&c, BURIN_EFORMAT, "token 2 is not UTF-8");

@@ -10,6 +10,7 @@ local norm = { eps = 1e-6 }
 
 -- Weights for nn.model, by role, and step, for a variant's row:
 --   n_layers d_model d_ff n_heads n_kv_heads n_global_kv_heads window n_ctx
+--   n_vocab d_head d_global_head   where they aren't those of all published ones
 --   pattern      of so many layers the last is global
 --   n_shared     the last so many read the cache of the last layer of their kind before them;
 --                their MLP is d_shared_ff wide
@@ -19,9 +20,9 @@ local norm = { eps = 1e-6 }
 --   spans        tokens of an image see each other, in layers with a window
 return function(v)
   local d = nn.dims {
-    n_layers = v.n_layers, d_model = v.d_model, d_ff = v.d_ff, n_vocab = 262144, n_ctx = v.n_ctx,
-    n_heads = v.n_heads, n_kv_heads = v.n_kv_heads, d_head = 256,
-    n_global_kv_heads = v.n_global_kv_heads, d_global_head = 512,
+    n_layers = v.n_layers, d_model = v.d_model, d_ff = v.d_ff, n_vocab = v.n_vocab or 262144,
+    n_ctx = v.n_ctx, n_heads = v.n_heads, n_kv_heads = v.n_kv_heads, d_head = v.d_head or 256,
+    n_global_kv_heads = v.n_global_kv_heads, d_global_head = v.d_global_head or 512,
   }
   d.d_q, d.d_kv = d.n_heads * d.d_head, d.n_kv_heads * d.d_head
   d.d_global_q, d.d_global_kv = d.n_heads * d.d_global_head, d.n_global_kv_heads * d.d_global_head

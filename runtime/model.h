@@ -154,15 +154,18 @@ struct burin_layer_state {
     size_t bytes_per_sequence; /* of rings without drafts, and of what is fixed */
     size_t bytes_per_draft;    /* more, a sequence and drafted token */
     size_t page_offset;        /* where in a page this layer's keys and values begin */
+    size_t slot_offset;        /* on a CPU: where in a slot this ring or state begins */
 };
 
 /* kv_layout, one for each dtype that the family has. A page holds page_tokens tokens of
- * every layer whose cache is paged: page p lies at states[0] + p * page_bytes. The sums are
- * those of the rows that `step` writes; a `draft` program's come on top. */
+ * every layer whose cache is paged: page p lies at states[0] + p * page_bytes. On a CPU a slot
+ * holds a sequence's rings and fixed states: slot s lies at states[1] + s * slot_bytes. The
+ * sums are those of the rows that `step` writes; a `draft` program's come on top. */
 struct burin_kv_layout {
     enum burin_dtype dtype;
     int page_tokens;
     size_t page_bytes;
+    size_t slot_bytes;
     size_t bytes_per_token;
     size_t bytes_per_sequence;
     size_t bytes_per_draft;
@@ -224,7 +227,7 @@ struct burin_call {
     const uint8_t *weights;     /* the packed arena */
     uint8_t *arena;             /* at least arena(n) bytes, aligned to 64 */
     const void *const *inputs;  /* in the order of burin_program.inputs */
-    uint8_t *const *states;     /* [0] the KV pages */
+    uint8_t *const *states;     /* [0] the KV pages, [1] the slots */
     int n[BURIN_N_EXTENTS];     /* e.g. n[BURIN_TOKENS] */
     struct burin_params params; /* as bound at start-up */
 };

@@ -44,7 +44,8 @@ end
 function File:argument(arg, op, inputs, access)
   local of_stride, extent = arg:match "^(.*)_stride$", arg:match "^n_(.*)$"
   local has_scratch = (self.program.scratch[op.phase] or 0) > 0
-  if inputs[arg] then return inputs[arg].state and "pages" or pointer(inputs[arg], access) end
+  if inputs[arg] then return pointer(inputs[arg], access) end
+  if arg == "ring" and op.layer then return self:ring_of(op) end
   if arg == "scratch" then
     return has_scratch and access.buffers .. structs.scratch_field(self.program, op.phase) or "NULL"
   end
@@ -60,6 +61,12 @@ function File:argument(arg, op, inputs, access)
     return access.batch .. arg
   end
   return arg
+end
+
+-- A ring that is written behind all layers: that of one of them.
+function File:ring_of(op)
+  local row = self.model.kv[self.kv_dtype].of_group[op.of_section.group][op.layer]
+  return row.slot_offset == 0 and "b.slots" or ("b.slots + %d"):format(row.slot_offset)
 end
 
 function File:arguments(kernel, op, access)
@@ -109,10 +116,32 @@ function File:operations(ops, section, access, kv_dtype)
         self:put("    burin_probe(t, %scall, %d);", access.batch, self.index_of[op])
         self:put("    burin_barrier(t);")
       elseif op.barrier then
-        self:put("    burin_barrier(t); /* %s */", op.barrier)
+        local line = ("    burin_barrier(t); /* %s */"):format(op.barrier)
+        if #line > text.COLUMNS then line = ("    /* %s */\n    burin_barrier(t);"):format(op.barrier) end
+        self:put("%s", line)
       end
     end
   end
+end
+
+-- What a section's function takes beside weights, buffers and batch: { c, value }.
+function File:own_arguments(section, entry)
+  local list = {}
+  for _, cache in ipairs(structs.caches) do
+    if structs.reads_cache(section.ops, cache.state) then
+      list[#list + 1] = {
+        c = ("uint8_t *%s) /* this layer's part of %s 0 */"):format(cache.arg, cache.of),
+        value = structs.cache(self.program, entry, self.model.kv[self.kv_dtype], cache),
+      }
+    end
+  end
+  local counts = false
+  for _, op in ipairs(section.ops) do
+    local kernel = node.kernel(op, section, self.context, self.kv_dtype)
+    for _, arg in ipairs(kernel and kernel.args or {}) do counts = counts or arg == "layer" end
+  end
+  if counts then table.insert(list, 1, { c = "int layer)", value = "layer" }) end
+  return list
 end
 
 -- The loop over layers. Where they are of several kinds, a table says which one each is.
@@ -136,9 +165,7 @@ function File:loop(item, kv_dtype)
     self:put(text.assign(indent, ("const struct %s_weights block"):format(section.name),
       section.name .. "_weights(call->weights, layer)"))
     local args = { "t", "&block", "&s", "&b" }
-    if structs.reads_pages(section.ops) then
-      args[5] = structs.pages(self.program, entry, self.model.kv[kv_dtype])
-    end
+    for _, own in ipairs(self:own_arguments(section, entry)) do args[#args + 1] = own.value end
     self:put(text.call(indent, section.name .. self:suffix(kv_dtype), args, ";"))
   end
   if split then self:put("        }") end
@@ -148,11 +175,11 @@ end
 -- ---- Functions ----------------------------------------------------------------------------
 
 -- "_bf16", or nothing where no cache is read.
-function File:suffix(kv_dtype) return self.program.has_pages and "_" .. kv_dtype or "" end
+function File:suffix(kv_dtype) return self.program.has_cache and "_" .. kv_dtype or "" end
 
 function File:section_function(section, kv_dtype)
   local program, kind = self.program.name, section.kind
-  local pages = structs.reads_pages(section.ops)
+  local own = self:own_arguments(section, self.entries[section.group])
   self:put("/* Layers %s; s->%s is updated in place.   %s:%d %s.forward */",
     graph.layers_text(section.layers), graph.root(section.result).name, kind.where.file,
     kind.where.line, kind.name)
@@ -160,8 +187,10 @@ function File:section_function(section, kv_dtype)
   self:put("        const struct burin_team *t, /* every thread runs this and takes its share */")
   self:put("        const struct %s_weights *w,", section.name)
   self:put("        const struct %s_buffers *s,", program)
-  self:put("        const struct %s_batch *b%s", program, pages and "," or ")")
-  if pages then self:put("        uint8_t *pages) /* this layer's part of page 0 */") end
+  self:put("        const struct %s_batch *b%s", program, #own > 0 and "," or ")")
+  for i, argument in ipairs(own) do
+    self:put("        %s", i < #own and argument.c:gsub("%)", ",", 1) or argument.c)
+  end
   self:put("{")
   local access = { weights = "w->", buffers = "s->", batch = "b->" }
   self:operations(section.ops, section, access, kv_dtype)
@@ -209,7 +238,7 @@ end
 function File:program_text(program)
   self.program, self.index_of, self.entries = program, {}, {}
   for _, row in ipairs(graph.flat(program)) do self.index_of[row.op] = row.index end
-  program.has_pages = structs.reads_pages(program.ops)
+  program.has_cache = structs.reads_cache(program.ops)
   local layouts = {}
   for i, dtype in ipairs(self.family.kv_dtypes) do layouts[i] = self.model.kv[dtype] end
   local function put(...) self:put(...) end
@@ -229,9 +258,10 @@ function File:program_text(program)
   end)
   structs.batch(put, program, extents, self.options.probe)
 
-  for i, kv_dtype in ipairs(program.has_pages and dtypes or { dtypes[1] }) do
+  for i, kv_dtype in ipairs(program.has_cache and dtypes or { dtypes[1] }) do
+    self.kv_dtype = kv_dtype
     if i > 1 then self:put("") end
-    if program.has_pages then
+    if program.has_cache then
       self:put(rule(("%s, with keys and values in %s"):format(program.name, kv_dtype)))
       self:put("")
     end

@@ -100,6 +100,7 @@ end
 
 -- Is page 0's part of a layer one stride from the layer before?
 local function even_pages(entry, layout)
+  if layout.rows[1].state ~= "paged" then return false end
   local layers = 0
   for _, section in ipairs(entry.sections) do
     for _, layer in ipairs(section.layers) do
@@ -115,22 +116,32 @@ local function even_pages(entry, layout)
   return layers == #layout.rows
 end
 
--- The C expression for this layer's part of page 0.
-function structs.pages(program, entry, layout)
-  if even_pages(entry, layout) then
+-- Keys and values: what kernels call this layer's part of it, and where all of it begins.
+structs.caches = {
+  { state = "paged", arg = "pages", field = "pages", of = "page", offset = "page_offset" },
+  { state = "ring", arg = "ring", field = "slots", of = "slot", offset = "slot_offset" },
+}
+
+-- The C expression for this layer's part of page 0, or of slot 0.
+function structs.cache(program, entry, layout, cache)
+  if cache.state == "paged" and even_pages(entry, layout) then
     return ("b.pages + (size_t)layer * %sLAYER_PAGE_%s"):format(
       program.prefix:upper(), layout.dtype:upper())
   end
-  return ("b.pages + %s%s_pages_%s[layer]"):format(program.prefix, entry.group.role, layout.dtype)
+  return ("b.%s + %s%s_%s_%s[layer]"):format(
+    cache.field, program.prefix, entry.group.role, cache.field, layout.dtype)
 end
 
+-- Layers without a value have no row; a table without rows is none.
 local function layer_table(put, comment, c_name, entry, value)
   local rows = {}
   for _, section in ipairs(entry.sections) do
     for _, layer in ipairs(section.layers) do
-      rows[#rows + 1] = { layer = layer, value = value(section, layer) }
+      local found = value(section, layer)
+      if found then rows[#rows + 1] = { layer = layer, value = found } end
     end
   end
+  if #rows == 0 then return end
   table.sort(rows, function(a, b) return a.layer < b.layer end)
   put("/* %s */", comment)
   put("/* clang-format off */")
@@ -153,13 +164,15 @@ function structs.layer_tables(put, program, entry, layouts)
       function(section) return section.index end)
   end
   for _, layout in ipairs(layouts) do
-    if #layout.rows > 0 and not even_pages(entry, layout) then
-      local name = ("size_t %s_pages_%s"):format(role, layout.dtype)
-      layer_table(put, "Where a page holds what a layer reads.", name, entry,
-        function(section, layer)
-          local row = layout.of_group[entry.group][kv.owner(section, layer)]
-          return row and row.page_offset or 0
-        end)
+    for _, cache in ipairs(#layout.rows > 0 and structs.caches or {}) do
+      if cache.state ~= "paged" or not even_pages(entry, layout) then
+        local name = ("size_t %s_%s_%s"):format(role, cache.field, layout.dtype)
+        layer_table(put, ("Where a %s holds what a layer reads."):format(cache.of), name, entry,
+          function(section, layer)
+            local row = layout.of_group[entry.group][kv.owner(section, layer)]
+            return row and row.state == cache.state and row[cache.offset] or nil
+          end)
+      end
     end
   end
 end
@@ -275,10 +288,13 @@ function structs.batch(put, program, extents, probe)
     field(("    const %s *%s; /* %s */"):format(c_type[input.tensor.dtype], input.name, shape),
       ("        .%s = call->inputs[%d],"):format(input.name, i - 1))
   end
-  if program.has_pages then
+  if structs.reads_cache(program.ops, "paged") then
     field("    uint8_t *pages; /* page 0 */", "        .pages = call->states[0],")
     field("    int max_pages; /* a sequence's row of page_table */",
       "        .max_pages = (int)call->params.value[BURIN_MAX_PAGES],")
+  end
+  if structs.reads_cache(program.ops, "ring") then
+    field("    uint8_t *slots; /* slot 0: rings */", "        .slots = call->states[1],")
   end
   for _, extent in ipairs(size.extents) do
     if extents[extent] then
@@ -343,12 +359,16 @@ function structs.numbers(put, program, layouts)
   return widths
 end
 
--- Does an operation of the program read or write the cache?
-function structs.reads_pages(ops)
+-- Does an operation read or write keys and values: those in pages, in rings, or any?
+function structs.reads_cache(ops, state)
   for _, op in ipairs(ops) do
-    for _, input in ipairs(op.inputs or {}) do if input.tensor.state then return true end end
+    for _, input in ipairs(op.inputs or {}) do
+      local tensor = input.tensor
+      local found = tensor.state == "kv" and (tensor.window > 0 and "ring" or "paged")
+      if found and (not state or found == state) then return true end
+    end
     for _, section in ipairs(op.sections or {}) do
-      if structs.reads_pages(section.ops) then return true end
+      if structs.reads_cache(section.ops, state) then return true end
     end
   end
   return false

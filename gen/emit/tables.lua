@@ -68,7 +68,7 @@ end
 
 -- A program that reads no cache is one function for all its dtypes.
 local function suffix(program, dtype)
-  return structs.reads_pages(program.ops) and "_" .. dtype or ""
+  return structs.reads_cache(program.ops) and "_" .. dtype or ""
 end
 
 local File = {}
@@ -254,7 +254,7 @@ local function state_text(row)
     text.string(row.name), row.state:upper(), text.string(row.group.role), row.layer) }
   local line = ("      .program = %d, .n_readers = %d"):format(row.program - 1, row.n_readers)
   for _, name in ipairs { "n_heads", "d_key", "d_value", "window", "bytes_per_token",
-    "bytes_per_sequence", "bytes_per_draft", "page_offset" } do
+    "bytes_per_sequence", "bytes_per_draft", "page_offset", "slot_offset" } do
     if row[name] ~= 0 then
       local part = (".%s = %d"):format(name, row[name])
       if #line + #part > 88 then
@@ -299,9 +299,10 @@ function File:kv(family)
     end
     local name = "NULL"
     if #rows > 0 then name = self:table("burin_layer_state", "kv_" .. dtype .. "_rows", rows) end
+    local slots = layout_of.slot_bytes > 0 and (".slot_bytes = %d,\n      "):format(layout_of.slot_bytes)
     layouts[i] = ("{ .dtype = %s, .page_tokens = %d, .page_bytes = %d, .bytes_per_token = %d,\n"
-      .. "      .bytes_per_sequence = %d, .bytes_per_draft = %d, .n_rows = %d, .rows = %s }"):format(
-      dtype_enum[dtype], kv.PAGE_TOKENS, layout_of.page_bytes, layout_of.bytes_per_token,
+      .. "      %s.bytes_per_sequence = %d, .bytes_per_draft = %d, .n_rows = %d, .rows = %s }"):format(
+      dtype_enum[dtype], kv.PAGE_TOKENS, layout_of.page_bytes, layout_of.bytes_per_token, slots or "",
       layout_of.bytes_per_sequence, layout_of.bytes_per_draft, #rows, name)
   end
   return self:table("burin_kv_layout", "kv_" .. table.concat(family.kv_dtypes, "_"), layouts)

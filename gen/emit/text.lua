@@ -6,6 +6,7 @@ local template = require "gen.template"
 local text = {}
 
 local COLUMNS = 92
+text.COLUMNS = COLUMNS
 
 -- A C string literal. The one way by which foreign text becomes C.
 function text.string(s)

@@ -21,7 +21,7 @@ static void ${name}(
         const float *in = x + (size_t)row * (size_t)x_stride;
         float *to = y + (size_t)row * (size_t)y_stride;
 
-        for (int head = 0; head < n_heads; head++, in += ${d}, to += ${d}) {
+        for (int head = 0; head < n_heads; head++) {
             float part[32] = { 0 };
 
             for (int i = 0; i < ${d} / 32 * 32; i += 32)
@@ -33,6 +33,8 @@ static void ${name}(
             const float scale = 1.0f / sqrtf(burin_fold32(part) / ${d} + ${f32(eps)});
             for (int i = 0; i < ${d}; i++)
                 to[i] = in[i] * scale${times};
+            in += ${d};
+            to += ${d};
         }
     }
 }

@@ -4,7 +4,7 @@
 static void ${name}(
         const struct burin_team *t,
         float *restrict x, /* (rows, ${d}) */
-        const uint16_t *restrict table, /* (n, ${d}) in bf16 */
+        const float *restrict table, /* (n, ${d}) */
         const int32_t *restrict index, /* (rows) */
         int n_rows)
 {
@@ -13,10 +13,7 @@ static void ${name}(
     for (int row = rows.begin; row < rows.end; row++) {
         float *restrict to = x + (size_t)row * ${d};
 
-        if (index[row] < 0)
-            continue;
-        const uint16_t *restrict from = table + (size_t)index[row] * ${d};
-        for (int i = 0; i < ${d}; i++)
-            to[i] = burin_f32_of_bf16(from[i]);
+        if (index[row] >= 0)
+            memcpy(to, table + (size_t)index[row] * ${d}, ${d} * sizeof *x);
     }
 }

@@ -113,10 +113,14 @@ static enum burin_status choose_family(
     }
     if (!card->sm)
         return burin_machine_family(app->model, target, exact, family, err);
-    if (target || exact)
+    if (exact)
         return burin_fail(
-                err, BURIN_EUSAGE, "%s has no family %s%s for %s", app->model->name,
-                target ? target : "of a GPU", exact ? " with --exact" : "", card->name);
+                err, BURIN_EUSAGE, "--exact: %s is exact on CPUs only, not on %s",
+                app->model->name, card->name);
+    if (target)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--target %s: %s has no such family", target,
+                app->model->name);
     return burin_card_family(card, app->model, family, err);
 }
 

@@ -236,25 +236,35 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
 
 /* ---- KV and the verdict ---------------------------------------------------------------- */
 
-static void write_states(const struct burin_plan *plan, FILE *out)
+/* Layers that keep something of a kind; a layer may keep several. */
+static int layers_of(const struct burin_plan *plan, enum burin_state state)
 {
     const struct burin_kv_layout *kv = plan->kv;
-    int rings = 0, window = 0, scans = 0;
+    int n = 0;
     for (int i = 0; i < kv->n_rows; i++) {
-        if (!plan->programs[kv->rows[i].program].active)
-            continue;
-        rings += kv->rows[i].state == BURIN_STATE_RING;
-        scans += kv->rows[i].state == BURIN_STATE_FIXED;
-        if (kv->rows[i].window > window)
-            window = kv->rows[i].window;
+        const struct burin_layer_state *row = &kv->rows[i];
+        bool first = row->state == state && plan->programs[row->program].active;
+        for (int k = 0; k < i && first; k++)
+            first = kv->rows[k].state != state || kv->rows[k].layer != row->layer ||
+                    kv->rows[k].program != row->program;
+        n += first;
     }
+    return n;
+}
+
+static void write_states(const struct burin_plan *plan, FILE *out)
+{
+    int window = 0;
+    for (int i = 0; i < plan->kv->n_rows; i++)
+        if (plan->kv->rows[i].window > window)
+            window = plan->kv->rows[i].window;
     if (plan->state.windows)
-        fprintf(out,
-                "      %s bytes a sequence: windows of %d layers, the newest %s tokens\n",
-                burin_grouped(plan->state.windows).text, rings, burin_grouped(window).text);
+        fprintf(out, "      %s bytes a sequence: the newest %s tokens of %d layers\n",
+                burin_grouped(plan->state.windows).text, burin_grouped(window).text,
+                layers_of(plan, BURIN_STATE_RING));
     if (plan->state.scans)
-        fprintf(out, "      %s bytes a sequence: states of %d scans\n",
-                burin_grouped(plan->state.scans).text, scans);
+        fprintf(out, "      %s bytes a sequence: what %d recurrent layers carry on\n",
+                burin_grouped(plan->state.scans).text, layers_of(plan, BURIN_STATE_FIXED));
     if (plan->state.drafts)
         fprintf(out, "      %s bytes a sequence: more of these for %d drafted tokens\n",
                 burin_grouped(plan->state.drafts).text, plan->n_draft);

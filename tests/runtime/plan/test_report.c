@@ -48,8 +48,8 @@ SPEC(the_report_says_what_each_graph_costs_and_what_it_saves)
     assert_in_text(
             "input  pixels               (10080, 768) u8              7,741,440 bytes");
     assert_in_text("KV: 2");
-    assert_in_text("655,360 bytes a sequence: windows of 1 layers, the newest 512 tokens");
-    assert_in_text("300,000 bytes a sequence: states of 1 scans");
+    assert_in_text("655,360 bytes a sequence: the newest 512 tokens of 1 layers");
+    assert_in_text("300,000 bytes a sequence: what 1 recurrent layers carry on");
     assert_in_text("602,560 bytes a sequence: more of these for 2 drafted tokens");
     assert_in_text("It fits, with");
     assert_in_text("3 frames of video (--video-frames)");

@@ -386,8 +386,8 @@ static enum burin_status advise_all(
     else if (bits >= 2 && weights)
         snprintf(
                 plan->advice, sizeof plan->advice,
-                "No option mends it. Smallest change: a recipe of at most %.1f bits an "
-                "element (gen --quant), the weights have %.1f; or a smaller variant.",
+                "No option mends it. Smallest change: a recipe of at most %.2f bits an "
+                "element (gen --quant), the weights have %.2f; or a smaller variant.",
                 bits, 8.0 * (double)weights / elements);
     else
         snprintf(

@@ -84,7 +84,8 @@ for _, model in ipairs(models) do
       local golden = file:read "a"
       file:close()
       if text ~= golden then
-        error("it differs:\n" .. gen_plan(args .. " --against " .. path))
+        error("it differs:\n" .. gen_plan(args .. " --against " .. path)
+          .. (text:match '"advice": "[^\n]*' or ""))
       end
     end)
   end

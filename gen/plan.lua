@@ -46,6 +46,33 @@ if [ ! -x "$p" ] || [ -n "$(find build/gen-plan/planner.o runtime/model.h %s -ne
 fi
 ]]
 
+-- --explain names the description's line; here is the file, so here is what stands in it.
+local function line_of(root, path, number)
+  if not path then return nil end
+  local file = io.open(root .. "/" .. path) or io.open(path)
+  if not file then return nil end
+  local at = 0
+  for line in file:lines() do
+    at = at + 1
+    if at == tonumber(number) then
+      file:close()
+      return line:match "^%s*(.-)%s*$"
+    end
+  end
+  file:close()
+end
+
+local function explain(root, run)
+  local pipe = io.popen(run)
+  for line in pipe:lines() do
+    io.write(line, "\n")
+    local text = line_of(root, line:match "made by ([^:]+%.lua):(%d+)$")
+    if text then io.write("    line     ", text, "\n") end
+  end
+  local _, how, code = pipe:close()
+  return how == "exit" and code or 128 + (code or 0)
+end
+
 -- `rest` are the planner's options.
 function plan.run(root, out, name, rest)
   local program, log = out .. "/plan", out .. "/plan.log"
@@ -53,9 +80,14 @@ function plan.run(root, out, name, rest)
   local script = PLANNER:format(SOURCES) .. MODEL:format(quote(program), tables, quote(out), tables)
   if build(root, log, script) ~= 0 then fail("the plan of %s doesn't compile: see %s", name, log) end
 
-  local words = { quote(program) }
-  for _, word in ipairs(rest) do words[#words + 1] = quote(word) end
-  return execute(table.concat(words, " "))
+  local words, explains = { quote(program) }, false
+  for _, word in ipairs(rest) do
+    words[#words + 1] = quote(word)
+    explains = explains or word:find "^%-%-explain" ~= nil
+  end
+  local run = table.concat(words, " ")
+  if explains then return explain(root, run) end
+  return execute(run)
 end
 
 return plan

@@ -83,7 +83,7 @@ static void write_sharers(
             continue;
         if (!n++)
             fprintf(out, ", which at other times hold");
-        fprintf(out, "\n             %-20s %s, operations %d to %d", other->name,
+        fprintf(out, "\n             %-28s %s, operations %d to %d", other->name,
                 other->where ? other->where : "", other->first_op, other->last_op);
     }
     fprintf(out, n ? "\n" : ", which nothing else uses\n");

@@ -95,9 +95,11 @@ static void write_owners(const struct burin_plan *plan, FILE *out)
     }
     fprintf(out, "  %-13s %10s %17s\n", "total", burin_human_bytes(plan->total_bytes).text,
             burin_grouped(plan->total_bytes).text);
-    fprintf(out,
-            "  derived: follows from the model's graph and the options. assumed: the worst "
-            "known, or told by\n  --assume. measured: read from the device.\n\n");
+    fprintf(out, "  derived: follows from the model's graph and the options; so does all "
+                 "below that "
+                 "says nothing else.\n  assumed: the worst known, or told by --assume. "
+                 "measured: "
+                 "read from the device.\n\n");
 }
 
 /* ---- Runs ------------------------------------------------------------------------------- */

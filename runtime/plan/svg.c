@@ -32,13 +32,13 @@ static const char *fill_of(const char *owner)
     static const struct {
         const char *owner, *fill;
     } fills[] = {
-        { "weights", "#3b6ea5" },      { "kv", "#4c9f70" },
-        { "windows", "#7cc49a" },      { "scans", "#a6d8bb" },
-        { "drafts", "#cfead9" },       { "arena", "#e0a03c" },
-        { "inputs", "#f0c878" },       { "graphs", "#b5535a" },
-        { "context", "#8d7a9e" },      { "modules", "#a998b8" },
-        { "local memory", "#c3b6cf" }, { "encoder cache", "#d98e54" },
-        { "fixed", "#6f7f95" },
+        { "weights", "#3b6ea5" },       { "kv", "#4c9f70" },
+        { "windows", "#7cc49a" },       { "slots", "#7cc49a" },
+        { "scans", "#a6d8bb" },         { "drafts", "#cfead9" },
+        { "arena", "#e0a03c" },         { "inputs", "#f0c878" },
+        { "graphs", "#b5535a" },        { "context", "#8d7a9e" },
+        { "modules", "#a998b8" },       { "local memory", "#c3b6cf" },
+        { "encoder cache", "#d98e54" }, { "fixed", "#6f7f95" },
     };
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
         if (strcmp(fills[i].owner, owner) == 0)

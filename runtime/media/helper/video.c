@@ -1,5 +1,6 @@
 /* runtime/media/helper/video.c -- Video by FFmpeg's libraries, used for as little as will do:
  * three containers, seven codecs, one thread, bytes from fd 0 alone. */
+#include "runtime/base/round.h"
 #include "runtime/media/helper/helper.h"
 
 #include <errno.h>
@@ -280,11 +281,14 @@ static enum burin_status send_frame(
 {
     const AVFrame *frame = video->frame;
     const struct burin_arena_mark mark = burin_arena_mark(&helper->arena);
+    /* Whole vectors a row: where they don't fit, swscale leaves the last pixels out. */
     struct burin_picture picture = { 0 };
+    const int64_t padded = (int64_t)burin_round_up((size_t)frame->width, 64);
     enum burin_status status =
-            burin_picture_take(helper, &picture, frame->width, frame->height, 3, err);
+            burin_picture_take(helper, &picture, padded, frame->height, 3, err);
     if (status)
         return status;
+    picture.width = frame->width;
     picture.orientation = orientation(video->stream);
 
     struct SwsContext *scaler = sws_getContext(

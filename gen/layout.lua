@@ -2,8 +2,9 @@
 -- programs read them, layer by layer, so that a step is one stream through memory.
 --
 -- A matrix is tiles of 32 rows. Siblings that one linear reads lie side by side; tiles of a
--- gated pair lie in turn. All layers of one section have the same layout within the layer, so
--- that a weight's address is the layer's begin and a constant. Tied weights lie once.
+-- gated pair lie in turn. Of a stack of experts each has tiles of its own. All layers of one
+-- section have the same layout within the layer, so that a weight's address is the layer's begin
+-- and a constant. Tied weights lie once.
 
 local graph = require "gen.graph"
 local node = require "gen.node"
@@ -15,10 +16,20 @@ local ALIGN = 64
 
 local function round_up(n, unit) return (n + unit - 1) // unit * unit end
 
--- One weight's tiles, or a vector as floats.
-local function packed(weight, format_name)
+-- One weight's tiles, or a vector as floats. `n_parts`: it is a stack whose matrices are so many
+-- parts of equal rows.
+local function packed(weight, format_name, n_parts)
   local format = require("gen.formats." .. format_name)
   local rows, k = graph.matrix(weight.shape)
+  if n_parts then
+    local n_matrices, tile_bytes = weight.shape[1]:value(), format.tile_bytes(k)
+    local n = n_matrices * n_parts
+    return {
+      pack = "tile", format = format_name, tile_bytes = tile_bytes, tile_stride = n_parts * tile_bytes,
+      n_matrices = n_matrices, n_parts = n_parts,
+      bytes = n * round_up(rows // n, tiles.ROWS) // tiles.ROWS * tile_bytes,
+    }
+  end
   if #weight.shape <= 1 then
     local bytes = round_up(k * 4, ALIGN)
     return { pack = "vector", format = format_name, tile_bytes = bytes, bytes = bytes }
@@ -62,12 +73,13 @@ local function in_order(ops, ranks)
 end
 
 -- The weights that operations read, in order, from `offset` on. Returns rows { weight, offset,
--- tile_bytes, tile_stride, format, pack } and the end.
+-- tile_bytes, tile_stride, format, pack, n_matrices, n_parts } and the end.
 local function place(ops, section, offset, known, ranks)
   local rows = {}
-  local function put(weight, format, at, stride)
-    local row = packed(weight, format)
-    row.weight, row.offset, row.tile_stride = weight, at, stride or row.tile_bytes
+  local function put(weight, format, at, stride, n_parts)
+    local row = packed(weight, format, n_parts)
+    row.weight, row.offset = weight, at
+    row.tile_stride = stride or row.tile_stride or row.tile_bytes
     rows[#rows + 1] = row
     known[weight] = true
     return row
@@ -87,7 +99,8 @@ local function place(ops, section, offset, known, ranks)
         for _, weight in ipairs(weights) do
           local here = (section and weight.block) or (not section and not weight.block)
           if here and not known[weight] then
-            offset = offset + put(weight, format_of(weight), offset).bytes
+            local n_parts = #weight.shape > 2 and op.def.stacks or nil
+            offset = offset + put(weight, format_of(weight), offset, nil, n_parts).bytes
           end
         end
       end

@@ -176,7 +176,8 @@ struct burin_kv_layout {
 enum burin_container { BURIN_SAFETENSORS, BURIN_GGUF, BURIN_N_CONTAINERS };
 
 /* weights. A matrix is packed in tiles of BURIN_TILE_ROWS rows: tile i begins at
- * offset + i * tile_stride. Rows missing in the last tile are zeros. */
+ * offset + i * tile_stride. Rows missing in the last tile are zeros. Of a stack of experts, part p
+ * of matrix m begins at offset + m * n * tile_stride + p * tile_bytes, with n tiles a part. */
 enum { BURIN_TILE_ROWS = 32 };
 struct burin_weight {
     const char *role;  /* "wq" */
@@ -194,7 +195,25 @@ struct burin_weight {
     int n_dims;
     int64_t dims[4];
     float around; /* what trained values lie around, for tools/synth: 1 for most norms */
+    /* Of a stack of experts, which have tiles of their own: how many, and the parts of equal
+     * rows that each is (gate and up), whose tiles lie in turn. 0 for all else. */
+    int n_matrices;
+    int n_parts;
+    /* What safetensors call the parts where each is a tensor, "...experts.%d.up_proj.weight" */
+    const char *pieces[2];
 };
+
+/* Matrices, or parts of matrices, that each have tiles of their own. */
+static inline int64_t burin_weight_pieces(const struct burin_weight *weight)
+{
+    return weight->n_matrices ? (int64_t)weight->n_matrices * weight->n_parts : 1;
+}
+
+static inline int64_t burin_weight_tiles(const struct burin_weight *weight)
+{
+    const int64_t n = burin_weight_pieces(weight);
+    return n * ((weight->n_rows / n + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS);
+}
 
 /* hyperparameters: what a checkpoint may say of itself besides its tensors, read off the traced
  * operations. Only what is the same in all layers has a row; a list in a file says a value for

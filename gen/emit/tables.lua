@@ -162,6 +162,16 @@ end
 
 -- ---- Weights and KV -------------------------------------------------------------------------
 
+-- Of a stack of experts: how many, parts of each, and these ones' names.
+local function stack_text(row)
+  local pieces = {}
+  for i, name in ipairs(row.n_matrices and hf.pieces(row.weight, row.layer, row.group) or {}) do
+    pieces[i] = text.string(name)
+  end
+  return ("%d, %d, { %s } },"):format(row.n_matrices or 0, row.n_parts or 0,
+    #pieces > 0 and table.concat(pieces, ", ") or "NULL")
+end
+
 -- A row of `weights` or `unread`.
 local function weight_row(model, values, row)
   local weight = row.weight
@@ -177,7 +187,7 @@ local function weight_row(model, values, row)
     ("%d,"):format(n_rows), ("%d,"):format(n_cols),
     ("BURIN_FORMAT_%s,"):format(row.format:upper()), ("%d,"):format(gguf.rope_heads(model, weight)),
     ("%d,"):format(#dims), ("{ %s },"):format(#dims > 0 and table.concat(dims, ", ") or "0"),
-    ("%d },"):format(values[weight] or 0) }
+    ("%d,"):format(values[weight] or 0), stack_text(row) }
 end
 
 -- Rows of what nn.unused() declares, in the order of the description.
@@ -236,7 +246,8 @@ function File:weights()
   self:put("#define BYTES(n) { .terms = { { .factor = (n) } } }")
   self:put("")
   self:put("/* role, group, layer, names, rows, columns, format, heads of permuted rows in GGUF,")
-  self:put(" * dims in the file, what trained values lie around */")
+  self:put(" * dims in the file, what trained values lie around; of a stack of experts: how many, parts")
+  self:put(" * of each, their names where the file holds them one by one */")
   self:weight_table("weights", rows)
   local unread = unread_rows(model)
   for i, row in ipairs(unread) do unread[i] = weight_row(model, values, row) end

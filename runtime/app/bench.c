@@ -66,8 +66,7 @@ static void summarize(struct row *row, double *samples, int n)
 static double packed_bytes(
         const struct burin_weight *weight, const struct burin_packed *packed)
 {
-    const int64_t tiles = (weight->n_rows + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS;
-    return (double)tiles * (double)packed->tile_bytes;
+    return (double)burin_weight_tiles(weight) * (double)packed->tile_bytes;
 }
 
 /* All weights, but of the embedding one row: where the head is tied to it, the head reads it

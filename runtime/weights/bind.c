@@ -14,6 +14,7 @@ static const char *const computed[] = {
 };
 
 enum { LINES_TEXT = 3000, ENDING_TEXT = 700 }; /* together below BURIN_ERROR_TEXT */
+enum { PIECE_NAME = 300 };
 
 static void put_shape(struct burin_put *text, const uint64_t *dims, int n_dims)
 {
@@ -49,16 +50,26 @@ struct binder {
     struct burin_self_report says;
 };
 
+/* The first dims make rows, the others columns. */
+static bool dims_fit(const struct burin_tensor *tensor, int64_t n_rows, int64_t n_cols)
+{
+    uint64_t before = 1;
+    for (int i = 0; i <= tensor->n_dims; i++) {
+        uint64_t behind = 1;
+        for (int k = i; k < tensor->n_dims; k++)
+            if (__builtin_mul_overflow(behind, tensor->dims[k], &behind))
+                return false;
+        if (before == (uint64_t)n_rows && behind == (uint64_t)n_cols)
+            return true;
+        if (i < tensor->n_dims && __builtin_mul_overflow(before, tensor->dims[i], &before))
+            return false;
+    }
+    return false;
+}
+
 static bool shape_fits(const struct burin_tensor *tensor, const struct burin_weight *weight)
 {
-    uint64_t n_rows = 1;
-    if (tensor->n_dims == 0)
-        return false;
-    for (int i = 0; i < tensor->n_dims - 1; i++)
-        if (__builtin_mul_overflow(n_rows, tensor->dims[i], &n_rows))
-            return false;
-    return n_rows == (uint64_t)weight->n_rows &&
-           tensor->dims[tensor->n_dims - 1] == (uint64_t)weight->n_cols;
+    return dims_fit(tensor, weight->n_rows, weight->n_cols);
 }
 
 static bool is_transposed(
@@ -78,6 +89,53 @@ static bool format_fits(
            (format == BURIN_FORMAT_F16 || format == BURIN_FORMAT_BF16);
 }
 
+/* Piece `index` of a stack: its expert and part in that order. */
+static const struct burin_tensor *find_piece(
+        const struct binder *b, const struct burin_weight *weight, int64_t index)
+{
+    const char *name = weight->pieces[index % weight->n_parts];
+    const char *number = name ? strstr(name, "%d") : NULL;
+    char text[PIECE_NAME];
+    if (!number)
+        return NULL;
+    const int length = snprintf(
+            text, sizeof text, "%.*s%d%s", (int)(number - name), name,
+            (int)(index / weight->n_parts), number + 2);
+    return length > 0 && length < (int)sizeof text
+                   ? burin_checkpoint_find(b->checkpoint, text)
+                   : NULL;
+}
+
+/* A stack that the file holds one by one, as one tensor; NULL where the file doesn't, or has
+ * pieces of several kinds. */
+static const struct burin_tensor *join_pieces(
+        const struct binder *b, const struct burin_weight *weight)
+{
+    const struct burin_tensor *first = weight->n_matrices ? find_piece(b, weight, 0) : NULL;
+    if (!first || b->checkpoint->container != BURIN_SAFETENSORS)
+        return NULL;
+    struct burin_arena *arena = &b->checkpoint->arena;
+    const int64_t n = burin_weight_pieces(weight);
+    struct burin_tensor *whole = BURIN_TAKE(arena, 1, struct burin_tensor);
+    const struct burin_tensor **pieces =
+            BURIN_TAKE(arena, (size_t)n, const struct burin_tensor *);
+    if (!whole || !pieces)
+        return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        pieces[i] = find_piece(b, weight, i);
+        if (!pieces[i] || pieces[i]->type != first->type ||
+            !dims_fit(pieces[i], weight->n_rows / n, weight->n_cols))
+            return NULL;
+    }
+    *whole = *first;
+    whole->n_dims = 2;
+    whole->dims[0] = (uint64_t)weight->n_rows;
+    whole->dims[1] = (uint64_t)weight->n_cols;
+    whole->bytes = first->bytes * (uint64_t)n;
+    whole->pieces = pieces;
+    return whole;
+}
+
 static enum mismatch compare(
         const struct binder *b,
         const struct burin_weight *weight,
@@ -85,6 +143,8 @@ static enum mismatch compare(
 {
     const char *name = weight->names[b->checkpoint->container];
     *tensor = name ? burin_checkpoint_find(b->checkpoint, name) : NULL;
+    if (name && !*tensor)
+        *tensor = join_pieces(b, weight);
     if (!name)
         return UNNAMED;
     if (!*tensor)
@@ -181,7 +241,8 @@ static enum burin_status is_copy(
 {
     *copy = false;
     for (int i = 0; i < b->model->n_weights && !*copy && *budget > 0; i++) {
-        if (!b->tensors[i] || !same_tensor_kind(b->tensors[i], tensor))
+        if (!b->tensors[i] || b->tensors[i]->pieces ||
+            !same_tensor_kind(b->tensors[i], tensor))
             continue;
         --*budget;
         const enum burin_status status =
@@ -192,7 +253,7 @@ static enum burin_status is_copy(
     return BURIN_OK;
 }
 
-/* `bound` is b->tensors without holes, sorted by name. */
+/* `bound` are the tensors that have a place, sorted by name. */
 static enum burin_status find_unused(
         struct binder *b,
         struct burin_tensor *const *bound,
@@ -224,19 +285,41 @@ static enum burin_status no_room(const struct binder *b, struct burin_error *err
             err, BURIN_ENOMEM, "%s: no room to bind its tensors", b->checkpoint->path);
 }
 
+/* The file's tensors that have a place: those of `tensors`, and what the model says that no
+ * program reads. */
+static size_t collect(const struct binder *b, struct burin_tensor **bound)
+{
+    size_t n = 0;
+    for (int i = 0; i < b->model->n_weights; i++) {
+        const struct burin_tensor *tensor = b->tensors[i];
+        if (tensor && tensor->pieces)
+            for (int64_t k = 0; k < burin_weight_pieces(&b->model->weights[i]); k++)
+                bound[n++] = (struct burin_tensor *)(uintptr_t)tensor->pieces[k];
+        else if (tensor)
+            bound[n++] = (struct burin_tensor *)(uintptr_t)tensor;
+    }
+    for (int i = 0; i < b->model->n_unread; i++) {
+        const char *name = b->model->unread[i].names[b->checkpoint->container];
+        const struct burin_tensor *tensor =
+                name ? burin_checkpoint_find(b->checkpoint, name) : NULL;
+        if (tensor)
+            bound[n++] = (struct burin_tensor *)(uintptr_t)tensor;
+    }
+    return n;
+}
+
 static enum burin_status match_back(struct binder *b, struct burin_error *err)
 {
     struct burin_arena *arena = &b->checkpoint->arena;
     const struct burin_arena_mark mark = burin_arena_mark(arena);
-    const size_t n = (size_t)b->model->n_weights;
+    size_t n = (size_t)b->model->n_unread;
+    for (int i = 0; i < b->model->n_weights; i++)
+        n += (size_t)burin_weight_pieces(&b->model->weights[i]);
     struct burin_tensor **bound = BURIN_TAKE(arena, n, struct burin_tensor *);
     if (!bound)
         return no_room(b, err);
 
-    size_t n_bound = 0;
-    for (size_t i = 0; i < n; i++)
-        if (b->tensors[i])
-            bound[n_bound++] = (struct burin_tensor *)(uintptr_t)b->tensors[i];
+    const size_t n_bound = collect(b, bound);
     burin_sort((void **)bound, n_bound, burin_tensor_by_name);
     const enum burin_status status = find_unused(b, bound, n_bound, err);
     burin_arena_rewind(arena, mark);

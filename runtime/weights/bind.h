@@ -1,9 +1,12 @@
 /* runtime/weights/bind.h -- Is this checkpoint the described model? Which tensor is which?
  *
  * Every weight of the model is looked up by its name in the checkpoint's container, and its
- * shape and format are compared. A vector that the model wants in f32 may be f16 or bf16 in
- * the file: widening is exact. A tensor that the model does not use is a mismatch too (an
- * untied head, a bias, a 31st layer would be dropped silently), unless it holds the same
+ * shape and format are compared. A vector or number that the model wants in f32 may be f16 or
+ * bf16 in the file: widening is exact. Adjacent dims count as one where a file has more than
+ * the model (a convolution's). A stack of experts may lie in the file one by one.
+ *
+ * A tensor that the model does not use is a mismatch too (an untied head, a bias, a 31st layer
+ * would be dropped silently), unless the model says so (burin_model.unread), it holds the same
  * bytes as one that is used (a tied head stored twice) or what a description computes itself.
  *
  * What the file says of itself besides is compared too: weights/hyperparameters.h.

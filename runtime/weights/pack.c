@@ -43,9 +43,31 @@ struct worker {
     size_t total;
 };
 
-static int64_t n_tiles(const struct burin_weight *weight)
+/* Where a tile's rows are: adjacent ones of one matrix, or part of a matrix. */
+struct tile_rows {
+    int64_t piece;
+    int64_t first; /* within it */
+    int n;
+    size_t offset; /* of the tile, from the weight's begin */
+};
+
+/* Tile `index` in the order of the weight's rows. */
+static struct tile_rows rows_of(
+        const struct burin_weight *weight, const struct burin_packed *packed, int64_t index)
 {
-    return (weight->n_rows + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS;
+    const int64_t n_rows = weight->n_rows / burin_weight_pieces(weight);
+    const int64_t n_tiles = (n_rows + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS;
+    const int64_t piece = index / n_tiles;
+    const int64_t tile = index % n_tiles;
+    const int64_t n_parts = weight->n_matrices ? weight->n_parts : 1;
+    const int64_t left = n_rows - tile * BURIN_TILE_ROWS;
+    return (struct tile_rows){
+        .piece = piece,
+        .first = tile * BURIN_TILE_ROWS,
+        .n = left < BURIN_TILE_ROWS ? (int)left : BURIN_TILE_ROWS,
+        .offset = (size_t)(piece / n_parts * n_tiles + tile) * packed->tile_stride +
+                  (size_t)(piece % n_parts) * packed->tile_bytes,
+    };
 }
 
 static size_t row_bytes(const struct burin_weight *weight)
@@ -65,14 +87,14 @@ static bool next_job(struct packing *p, struct job *job)
         assert(bytes > 0); /* gen: rows are whole blocks */
         const int64_t fit = (int64_t)(JOB_BYTES / (bytes * BURIN_TILE_ROWS));
         const int64_t end = p->tile + (fit > 0 ? fit : 1);
-        const int64_t all = n_tiles(weight);
+        const int64_t all = burin_weight_tiles(weight);
         job->weight = p->weight;
         job->begin = p->tile;
         job->end = end < all ? end : all;
-        const int64_t last_row = job->end * BURIN_TILE_ROWS < weight->n_rows
-                                         ? job->end * BURIN_TILE_ROWS
-                                         : weight->n_rows;
-        job->bytes = (size_t)(last_row - job->begin * BURIN_TILE_ROWS) * bytes;
+        job->bytes = 0;
+        for (int64_t tile = job->begin; tile < job->end; tile++)
+            job->bytes +=
+                    (size_t)rows_of(weight, &p->family->packed[p->weight], tile).n * bytes;
         p->tile = job->end;
         if (job->end == all) {
             p->weight++;
@@ -164,18 +186,21 @@ static enum burin_status pack_tile(
     const struct burin_tensor *tensor = p->tensors[index];
     const bool wider = tensor->type->format != (int)weight->format;
     const size_t bytes = wider ? 2 * (size_t)weight->n_cols : row_bytes(weight);
-    const size_t offset = packed->offset + (size_t)tile * packed->tile_stride;
+    const struct tile_rows at = rows_of(weight, packed, tile);
+    const size_t offset = packed->offset + at.offset;
     assert(offset + packed->tile_bytes <= p->family->weights_bytes);
 
     int64_t source[BURIN_TILE_ROWS] = { 0 };
     const uint8_t *rows[BURIN_TILE_ROWS] = { NULL };
-    const int64_t first = tile * BURIN_TILE_ROWS;
-    const int64_t left = weight->n_rows - first;
-    const int n = left < BURIN_TILE_ROWS ? (int)left : BURIN_TILE_ROWS;
-    assert(n > 0);
-    for (int i = 0; i < n; i++)
+    int64_t first = at.first;
+    if (tensor->pieces)
+        tensor = tensor->pieces[at.piece];
+    else
+        first += at.piece * (weight->n_rows / burin_weight_pieces(weight));
+    assert(at.n > 0);
+    for (int i = 0; i < at.n; i++)
         source[i] = source_row(weight, p->checkpoint->rope_in_pairs, first + i);
-    const enum burin_status status = read_rows(w, tensor, bytes, source, n, rows, err);
+    const enum burin_status status = read_rows(w, tensor, bytes, source, at.n, rows, err);
     if (status)
         return status;
 
@@ -183,7 +208,7 @@ static enum burin_status pack_tile(
         widen(w->widened, rows[0], weight->n_cols, tensor->type->format);
         rows[0] = (const uint8_t *)w->widened;
     }
-    packed->pack(p->arena + offset, rows, n, weight->n_cols);
+    packed->pack(p->arena + offset, rows, at.n, weight->n_cols);
     return BURIN_OK;
 }
 
@@ -191,7 +216,11 @@ static enum burin_status pack_tile(
 static void expect(const struct packing *p, int weight)
 {
     const struct burin_tensor *tensor = p->tensors[weight];
-    burin_file_expect(&p->checkpoint->files[tensor->file], tensor->offset, tensor->bytes);
+    const int64_t n = burin_weight_pieces(&p->model->weights[weight]);
+    for (int64_t i = 0; i < (tensor->pieces ? n : 1); i++) {
+        const struct burin_tensor *piece = tensor->pieces ? tensor->pieces[i] : tensor;
+        burin_file_expect(&p->checkpoint->files[piece->file], piece->offset, piece->bytes);
+    }
 }
 
 /* ---- Threads --------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ struct burin_tensor {
     uint64_t dims[BURIN_MAX_DIMS];
     uint64_t offset; /* from the begin of that file */
     uint64_t bytes;  /* offset + bytes is within the file as it was opened */
+    /* Where a file holds a stack of experts one by one, bind.h makes one tensor of them: equal
+     * parts in the order of its rows, each a tensor of the file. NULL for all others. */
+    const struct burin_tensor *const *pieces;
 };
 
 /* "q4_1" for BURIN_FORMAT_Q4_1, in the words of the recipes. */

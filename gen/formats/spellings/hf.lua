@@ -12,6 +12,24 @@ function hf.name(_, weight, layer, group)
   return before .. layer .. after .. weight.hf
 end
 
+-- Of a stack of experts, names of the parts of one expert's matrix where a release holds each by
+-- itself, %d for the expert.
+local pieces = {
+  ["experts.gate_up_proj"] = { "experts.%d.gate_proj.weight", "experts.%d.up_proj.weight" },
+  ["experts.down_proj"] = { "experts.%d.down_proj.weight" },
+}
+
+function hf.pieces(weight, layer, group)
+  local names = {}
+  for fused, parts in pairs(pieces) do
+    if weight.hf:sub(-#fused) == fused then
+      local before = hf.name(nil, weight, layer, group):sub(1, -#fused - 1)
+      for i, part in ipairs(parts) do names[i] = before .. part end
+    end
+  end
+  return names
+end
+
 -- ---- config.json ---------------------------------------------------------------------------
 
 -- Ours, and all keys that may hold it. Ours are the names of nn.dims, of a variant's row and of

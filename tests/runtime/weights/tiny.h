@@ -21,12 +21,18 @@ enum { N_VOCAB = 70, D = 64, N_HEADS = 2, N_WEIGHTS = 6 };
       0,                                                                                   \
       1,                                                                                   \
       { D },                                                                               \
-      1 },                                                                                 \
+      1,                                                                                   \
+      0,                                                                                   \
+      0,                                                                                   \
+      { NULL } },                                                                          \
     {                                                                                      \
         "wq", "layers", i,                                                                 \
                 { "model.layers." #i ".self_attn.q_proj.weight",                           \
                   "blk." #i ".attn_q.weight" },                                            \
-                D, D, BURIN_FORMAT_Q4_1, N_HEADS, 2, { D, D }, 0                           \
+                D, D, BURIN_FORMAT_Q4_1, N_HEADS, 2, { D, D }, 0, 0, 0,                    \
+        {                                                                                  \
+            NULL                                                                           \
+        }                                                                                  \
     }
 
 static const struct burin_weight tiny_weights[N_WEIGHTS] = {
@@ -40,7 +46,10 @@ static const struct burin_weight tiny_weights[N_WEIGHTS] = {
       0,
       2,
       { N_VOCAB, D },
-      0 },
+      0,
+      0,
+      0,
+      { NULL } },
     LAYER(0),
     LAYER(1),
     { "norm",
@@ -53,7 +62,10 @@ static const struct burin_weight tiny_weights[N_WEIGHTS] = {
       0,
       1,
       { D },
-      1 },
+      1,
+      0,
+      0,
+      { NULL } },
 };
 
 static void tiny_copy(uint8_t *tile, const uint8_t *const *rows, int n_rows, size_t bytes)

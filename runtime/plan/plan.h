@@ -108,10 +108,11 @@ enum burin_kind {
     BURIN_MEASURED, /* read from the device */
 };
 
-/* On a CPU "weights", "arena", "inputs", "kv", "tokenizer", "threads", "rounding" where the
- * device has a granule, and "host"; on a GPU "context", "modules", "local memory", "weights",
- * "arena", "inputs" (or "fixed" in place of all these), "graphs", "kv" and "rounding". On both
- * "encoder cache", "windows", "scans" and "drafts" where the model has them. */
+/* On a CPU "weights", "arena", "inputs", "slots" (of sequences), "kv", "tokenizer", "threads",
+ * "rounding" where the device has a granule, and "host". On a GPU "context", "modules", "local
+ * memory", "weights", "arena", "inputs" (or "fixed" in place of all these), "windows", "scans"
+ * and "drafts" (which slots are made of), "graphs", "kv" and "rounding". On both "encoder cache".
+ * A name without bytes has no row. */
 struct burin_plan_owner {
     const char *name;
     const char *what; /* in a few words, for the report */

@@ -358,17 +358,22 @@ spec("a weight says what dims it has in a file, and what its values lie around",
   local source = files("gemma4", "26b-a4b", { tables_only = true })["gemma4-26b-a4b-bf16.c"]
   local function row(name)
     local line = source:match('\n([^\n]*"model%.' .. name:gsub("%p", "%%%0") .. '"[^\n]*)')
-    return (line:match "BURIN_FORMAT_%w+, +%d+, +(.-) },$":gsub(" +", " "))
+    local said, stack = line:match "BURIN_FORMAT_%w+, +%d+, +(.-), +(%d+, +%d+, +%b{}) },$"
+    return (said:gsub(" +", " ")), (stack:gsub(" +", " "))
   end
-  spec.equal(row "language_model.layers.0.experts.gate_up_proj", "3, { 128, 1408, 2816 }, 0")
-  spec.equal(row "language_model.layers.0.router.per_expert_scale", "1, { 128 }, 1")
-  spec.equal(row "language_model.layers.0.layer_scalar", "1, { 1 }, 1")
-  spec.equal(row "language_model.norm.weight", "1, { 2816 }, 1")
-  spec.equal(row "vision_tower.patch_embedder.position_embedding_table", "3, { 2, 10240, 1152 }, 0")
+  local said, stack = row "language_model.layers.0.experts.gate_up_proj"
+  spec.equal(said, "3, { 128, 1408, 2816 }, 0")
+  spec.equal(stack, '128, 2, { "model.language_model.layers.0.experts.%d.gate_proj.weight", '
+    .. '"model.language_model.layers.0.experts.%d.up_proj.weight" }')
+  spec.equal(select(2, row "language_model.norm.weight"), "0, 0, { NULL }")
+  spec.equal((row "language_model.layers.0.router.per_expert_scale"), "1, { 128 }, 1")
+  spec.equal((row "language_model.layers.0.layer_scalar"), "1, { 1 }, 1")
+  spec.equal((row "language_model.norm.weight"), "1, { 2816 }, 1")
+  spec.equal((row "vision_tower.patch_embedder.position_embedding_table"), "3, { 2, 10240, 1152 }, 0")
   source = files("gemma4", "e2b", { tables_only = true })["gemma4-e2b-bf16.c"]
-  spec.equal(row "vision_tower.encoder.layers.0.mlp.up_proj.output_max", "0, { 0 }, 64")
+  spec.equal((row "vision_tower.encoder.layers.0.mlp.up_proj.output_max"), "0, { 0 }, 64")
   source = files("qwen3_5", "27b", { tables_only = true })["qwen3_5-27b-bf16.c"]
-  spec.equal(row "language_model.layers.0.input_layernorm.weight", "1, { 5120 }, 0") -- stored less 1
+  spec.equal((row "language_model.layers.0.input_layernorm.weight"), "1, { 5120 }, 0") -- stored less 1
 end)
 
 spec("what a checkpoint holds and nobody reads has rows, too", function()

@@ -231,10 +231,12 @@ enum burin_status burin_app_show_plan(
         return compare(&plan, settings->against_file, err);
     if (status)
         return status;
-    if (settings->json) {
+    if (settings->json)
         burin_plan_json(&plan, stdout);
+    else
+        burin_plan_report(&plan, stdout);
+    fflush(stdout); /* what is said of it on stderr comes behind it */
+    if (settings->json)
         return burin_plan_check(&plan, err);
-    }
-    burin_plan_report(&plan, stdout);
     return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");
 }

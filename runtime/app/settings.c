@@ -28,6 +28,8 @@ enum kind {
     FLAG,
     TEXT,
     TEXTS,
+    PICTURES, /* files; PICTURES and VIDEOS share a list, in order */
+    VIDEOS,
     INTEGER,
     CONTEXT, /* an integer; 0 and -1 both mean the model's own */
     INTEGERS,
@@ -77,6 +79,10 @@ static const struct option options[] = {
       RUN | TOKENIZE, TEXT, FIELD(prompt_file), 0, 0, NULL, NULL },
     { "-sys --system-prompt", "--system", "TEXT", "the system message, \"\" for none", RUN,
       TEXT, FIELD(system), 0, 0, NULL, NULL },
+    { "--image", NULL, "FILE", "a picture before the prompt (repeat for several)", RUN,
+      PICTURES, FIELD(attachments), 0, 0, NULL, NULL },
+    { "--video", NULL, "FILE", "a video, in order with the pictures", RUN, VIDEOS,
+      FIELD(attachments), 0, 0, NULL, NULL },
     { "-cnv --interactive", "--conversation -i --chat", NULL,
       "chat, after a first prompt too", RUN, FLAG, FIELD(chat), 0, 0, NULL, NULL },
     { "--raw", "-no-cnv --no-conversation --no-chat", NULL,
@@ -360,6 +366,12 @@ static enum burin_status read_number(
     return BURIN_OK;
 }
 
+static enum burin_status too_many(const struct source *from, struct burin_error *err)
+{
+    return burin_fail(
+            err, BURIN_EUSAGE, "%s may be given %d times", from->name, BURIN_MAX_LIST);
+}
+
 static enum burin_status read_share(
         float *share, const struct source *from, const char *text, struct burin_error *err)
 {
@@ -449,10 +461,16 @@ static enum burin_status set(
     case TEXTS: {
         struct burin_texts *texts = field;
         if (texts->n == BURIN_MAX_LIST)
-            return burin_fail(
-                    err, BURIN_EUSAGE, "%s may be given %d times", from->name,
-                    BURIN_MAX_LIST);
+            return too_many(from, err);
         texts->values[texts->n++] = text;
+        return BURIN_OK;
+    }
+    case PICTURES:
+    case VIDEOS: {
+        struct burin_attachments *list = field;
+        if (list->n == BURIN_MAX_LIST)
+            return too_many(from, err);
+        list->at[list->n++] = (struct burin_attachment){ option->kind == VIDEOS, text };
         return BURIN_OK;
     }
     case INTEGER:
@@ -553,6 +571,19 @@ static enum burin_status read_environment(
     return BURIN_OK;
 }
 
+/* The first of a list's options on the command line empties it of what the environment said. */
+static void forget_environment(
+        struct burin_settings *settings, const struct option *option, const bool *seen)
+{
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (seen[i] && options[i].field == option->field)
+            return;
+    if (option->kind == TEXTS)
+        ((struct burin_texts *)field_of(settings, option))->n = 0;
+    if (option->kind == PICTURES || option->kind == VIDEOS)
+        ((struct burin_attachments *)field_of(settings, option))->n = 0;
+}
+
 /* One option at argv[i]; *used is how many arguments it took. */
 static enum burin_status read_option(
         struct burin_settings *settings,
@@ -586,10 +617,8 @@ static enum burin_status read_option(
                 is_option ? ", found the option " : "", is_option ? text : "");
     if (!equals)
         *used = 2;
-    const int row = (int)(option - options);
-    if (option->kind == TEXTS && !seen[row])
-        ((struct burin_texts *)field_of(settings, option))->n = 0; /* the environment's */
-    seen[row] = true;
+    forget_environment(settings, option, seen);
+    seen[option - options] = true;
     return set(settings, &from, text, err);
 }
 

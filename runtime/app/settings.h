@@ -41,6 +41,16 @@ struct burin_texts {
     const char *values[BURIN_MAX_LIST];
 };
 
+/* Pictures and videos, in the order of the command line. */
+struct burin_attachment {
+    bool is_video;
+    const char *path;
+};
+struct burin_attachments {
+    int n;
+    struct burin_attachment at[BURIN_MAX_LIST];
+};
+
 /* A number that has been given, or not. */
 struct burin_given {
     bool given;
@@ -84,6 +94,7 @@ struct burin_settings {
     const char *prompt;
     const char *prompt_file;
     const char *system;
+    struct burin_attachments attachments; /* before the prompt's text */
     bool chat;
     bool raw;
     int n_predict;

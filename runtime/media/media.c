@@ -163,15 +163,15 @@ enum burin_status burin_media_pixels(
     return status;
 }
 
-/* ---- Items ----------------------------------------------------------------------------- */
+/* ---- Patches --------------------------------------------------------------------------- */
 
-/* A sink that makes items of pictures. `room` holds what resizing one takes. */
+/* A sink that makes patches of pictures. `room` holds what resizing one takes. */
 struct filling {
     const struct burin_vision *vision;
-    struct burin_item *items;
-    int n_items;
+    struct burin_patches *pictures;
+    int n_pictures;
     int n_done;
-    struct burin_arena *arena; /* of the items */
+    struct burin_arena *arena; /* of their pixels */
     struct burin_arena room;
     struct burin_resize resize;
 };
@@ -179,25 +179,25 @@ struct filling {
 static void fill_row(void *context, int row, const uint8_t *rgb)
 {
     struct filling *filling = context;
-    burin_item_fill(&filling->items[filling->n_done - 1], filling->vision, row, rgb);
+    burin_patches_fill(&filling->pictures[filling->n_done - 1], filling->vision, row, rgb);
 }
 
-static enum burin_status begin_item(
+static enum burin_status begin_patches(
         void *context, int64_t index, int width, int height, struct burin_error *err)
 {
     struct filling *filling = context;
     struct burin_grid grid;
-    struct burin_item *item = &filling->items[filling->n_done];
+    struct burin_patches *picture = &filling->pictures[filling->n_done];
     enum burin_status status = burin_fit(filling->vision, width, height, &grid, err);
     if (status)
         return status;
-    const struct burin_grid first = filling->items[0].grid;
+    const struct burin_grid first = filling->pictures[0].grid;
     if (filling->n_done && (grid.rows != first.rows || grid.columns != first.columns))
         return burin_fail(
                 err, BURIN_EFORMAT,
                 "a video whose frames are of several shapes: frame %lld is %d x %d",
                 (long long)index, width, height);
-    status = burin_item_take(item, filling->vision, grid, filling->arena, err);
+    status = burin_patches_take(picture, filling->vision, grid, filling->arena, err);
     if (status)
         return status;
     filling->n_done++;
@@ -214,9 +214,9 @@ static void take_row(void *context, const uint8_t *rgb)
     burin_resize_row(&filling->resize, rgb);
 }
 
-/* The pixels of a picture or of frames into items. Rows pass through an arena of their own, so
- * that `arena` holds items and nothing else. */
-static enum burin_status fill_items(
+/* The pixels of a picture or of frames into patches. Rows pass through an arena of their own, so
+ * that `arena` holds patches and nothing else. */
+static enum burin_status fill_patches(
         const struct burin_media *media,
         const char *path,
         const int64_t *indices,
@@ -224,9 +224,9 @@ static enum burin_status fill_items(
         struct burin_error *err)
 {
     struct burin_arena rows = { 0 };
-    const struct burin_media_sink sink = { begin_item, take_row, filling };
-    const enum burin_status status =
-            burin_media_pixels(media, path, indices, filling->n_items, &sink, &rows, err);
+    const struct burin_media_sink sink = { begin_patches, take_row, filling };
+    const enum burin_status status = burin_media_pixels(
+            media, path, indices, filling->n_pictures, &sink, &rows, err);
     burin_arena_close(&filling->room);
     burin_arena_close(&rows);
     return status;
@@ -237,14 +237,14 @@ enum burin_status burin_media_picture(
         const char *path,
         const struct burin_vision *vision,
         struct burin_arena *arena,
-        struct burin_item *item,
+        struct burin_patches *picture,
         struct burin_error *err)
 {
     struct filling filling = {
-        .vision = vision, .items = item, .n_items = 1, .arena = arena
+        .vision = vision, .pictures = picture, .n_pictures = 1, .arena = arena
     };
-    *item = (struct burin_item){ 0 };
-    return fill_items(media, path, NULL, &filling, err);
+    *picture = (struct burin_patches){ 0 };
+    return fill_patches(media, path, NULL, &filling, err);
 }
 
 /* ---- Video ----------------------------------------------------------------------------- */
@@ -291,18 +291,19 @@ enum burin_status burin_media_clip(
         return burin_fail(
                 err, BURIN_ELIMIT, "%s: %lld frames would be looked at, at most %d are",
                 burin_show(burin_span_of(path)).text, (long long)n, MOST_FRAMES);
-    clip->n_items = (int)n;
-    clip->items = BURIN_TAKE(arena, (size_t)n, struct burin_item);
+    clip->n_frames = (int)n;
+    clip->frames = BURIN_TAKE(arena, (size_t)n, struct burin_patches);
     clip->indices = BURIN_TAKE(arena, (size_t)n, int64_t);
-    clip->stamps = BURIN_TAKE(arena, (size_t)n, struct burin_stamp);
-    if (!clip->items || !clip->indices || !clip->stamps)
+    clip->seconds = BURIN_TAKE(arena, (size_t)n, double);
+    if (!clip->frames || !clip->indices || !clip->seconds)
         return burin_fail(err, BURIN_ENOMEM, "no memory for %lld frames", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         clip->indices[i] = burin_sample_index(sampling, i, n, video->n_frames);
-        clip->stamps[i] = burin_stamp_of(clip->indices[i], video->fps);
+        clip->seconds[i] = (double)clip->indices[i] / video->fps;
     }
-    struct filling filling = {
-        .vision = vision, .items = clip->items, .n_items = clip->n_items, .arena = arena
-    };
-    return fill_items(media, path, clip->indices, &filling, err);
+    struct filling filling = { .vision = vision,
+                               .pictures = clip->frames,
+                               .n_pictures = clip->n_frames,
+                               .arena = arena };
+    return fill_patches(media, path, clip->indices, &filling, err);
 }

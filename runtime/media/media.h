@@ -17,7 +17,7 @@
 #include "runtime/base/arena.h"
 #include "runtime/base/status.h"
 #include "runtime/media/fit.h"
-#include "runtime/media/items.h"
+#include "runtime/media/patches.h"
 #include "runtime/media/sample.h"
 
 #include <stdbool.h>
@@ -63,7 +63,7 @@ enum burin_status burin_media_picture(
         const char *path,
         const struct burin_vision *vision,
         struct burin_arena *arena,
-        struct burin_item *item,
+        struct burin_patches *picture,
         struct burin_error *err);
 
 /* ---- Video --------------------------------------------------------------------------- */
@@ -85,10 +85,10 @@ enum burin_status burin_media_video(
 
 struct burin_clip {
     struct burin_video video;
-    int n_items;
-    struct burin_item *items;   /* (n_items) a frame each, all of one grid */
-    int64_t *indices;           /* (n_items) */
-    struct burin_stamp *stamps; /* (n_items) */
+    int n_frames;                 /* sampled */
+    struct burin_patches *frames; /* (n_frames) all of one grid */
+    int64_t *indices;             /* (n_frames) where they stand in the video */
+    double *seconds;              /* (n_frames) and when: index / fps */
 };
 
 /* The sampled frames of a video as an encoder takes them. */

@@ -1,7 +1,6 @@
 #include "runtime/media/sample.h"
 
 #include <math.h>
-#include <stdio.h>
 
 int64_t burin_sample_count(struct burin_sampling sampling, int64_t total, double fps)
 {
@@ -22,14 +21,4 @@ int64_t burin_sample_index(
         return i * total / n;
     return n == 1 ? 0
                   : (int64_t)nearbyint((double)i * (double)(total - 1) / (double)(n - 1));
-}
-
-struct burin_stamp burin_stamp_of(int64_t index, double fps)
-{
-    struct burin_stamp stamp;
-    const double seconds = (double)index / fps;
-    snprintf(
-            stamp.text, sizeof stamp.text, "%02lld:%02lld", (long long)floor(seconds / 60),
-            (long long)fmod(seconds, 60));
-    return stamp;
 }

@@ -1,4 +1,4 @@
-/* runtime/media/sample.h -- Which frames of a video are looked at, and when they are.
+/* runtime/media/sample.h -- Which frames of a video are looked at.
  *
  * Threads  Pure. */
 #ifndef BURIN_MEDIA_SAMPLE_H
@@ -25,12 +25,5 @@ int64_t burin_sample_count(struct burin_sampling sampling, int64_t total, double
 /* The index of frame i of n. */
 int64_t burin_sample_index(
         struct burin_sampling sampling, int64_t i, int64_t n, int64_t total);
-
-/* When a frame is, as a prompt says it: minutes and seconds, both whole and of two digits at
- * least, "01:07". */
-struct burin_stamp {
-    char text[24];
-};
-struct burin_stamp burin_stamp_of(int64_t index, double fps);
 
 #endif

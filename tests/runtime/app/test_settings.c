@@ -168,6 +168,23 @@ SPEC(sizes_are_read_with_their_units)
     assert_int_equal(settings_of(BURIN_PLAN, "--kv-bytes 1.5k").kv_bytes.bytes, 1536);
 }
 
+SPEC(pictures_and_videos_keep_the_order_they_were_given_in)
+{
+    setenv("BURIN_IMAGE", "elsewhere.png", 1);
+    const struct burin_attachments list =
+            settings_of(BURIN_RUN, "--image a.png --video=b.mp4 --image c.jpg what is it")
+                    .attachments;
+    assert_int_equal(settings_of(BURIN_RUN, "").attachments.n, 1);
+    unsetenv("BURIN_IMAGE");
+
+    assert_int_equal(list.n, 3);
+    assert_string_equal(list.at[0].path, "a.png");
+    assert_string_equal(list.at[1].path, "b.mp4");
+    assert_string_equal(list.at[2].path, "c.jpg");
+    assert_true(!list.at[0].is_video && list.at[1].is_video && !list.at[2].is_video);
+    assert_refused(BURIN_EVAL, "--image a.png", "--image is an option of `run`");
+}
+
 SPEC(fewer_than_60_options_each_with_a_line_of_help_that_fits_a_screen)
 {
     const char *names, *help, *value;

@@ -34,7 +34,7 @@ static enum burin_status read_clip(
     return burin_media_clip(the_helper(), path, &vision, sampling, arena, clip, &err);
 }
 
-static int worst_level(const struct burin_item *item, const char *samples)
+static int worst_level(const struct burin_patches *item, const char *samples)
 {
     const size_t last = (size_t)burin_grid_soft(item->grid) * 9 - 1;
     int worst = 0;
@@ -73,14 +73,14 @@ static void check_seen(const char *name, char *rest)
         fail_msg("%s", err.message);
 
     size_t i_used = 0, s_used = 0;
-    for (int i = 0; i < clip.n_items; i++) {
+    for (int i = 0; i < clip.n_frames; i++) {
         const char *comma = i ? "," : "";
         i_used += (size_t)snprintf(
                 indices + i_used, sizeof indices - i_used, "%s%lld", comma,
                 (long long)clip.indices[i]);
         s_used += (size_t)snprintf(
-                stamps + s_used, sizeof stamps - s_used, "%s%s", comma,
-                clip.stamps[i].text);
+                stamps + s_used, sizeof stamps - s_used, "%s%02d:%02d", comma,
+                (int)(clip.seconds[i] / 60), (int)fmod(clip.seconds[i], 60));
     }
     if (strcmp(indices, golden_indices) != 0 || strcmp(stamps, golden_stamps) != 0)
         fail_msg(
@@ -91,13 +91,13 @@ static void check_seen(const char *name, char *rest)
     assert_int_equal(clip.video.height, height);
     if (fabs(clip.video.fps / fps - 1) > 1e-9)
         fail_msg("%s: %.12g frames a second, not %.12g", name, clip.video.fps, fps);
-    for (int i = 0; i < clip.n_items; i++, rest += 4 * SAMPLE_BYTES) {
-        assert_int_equal(clip.items[i].grid.rows, rows);
-        assert_int_equal(clip.items[i].grid.columns, columns);
-        if (worst_level(&clip.items[i], rest) > LEVELS)
+    for (int i = 0; i < clip.n_frames; i++, rest += 4 * SAMPLE_BYTES) {
+        assert_int_equal(clip.frames[i].grid.rows, rows);
+        assert_int_equal(clip.frames[i].grid.columns, columns);
+        if (worst_level(&clip.frames[i], rest) > LEVELS)
             fail_msg(
                     "%s: frame %lld is %d levels from the reference", name,
-                    (long long)clip.indices[i], worst_level(&clip.items[i], rest));
+                    (long long)clip.indices[i], worst_level(&clip.frames[i], rest));
     }
     burin_arena_close(&arena);
 }
@@ -141,7 +141,7 @@ SPEC(a_truncated_video_gives_the_frames_that_are_there_and_tells_how_many_are_no
 
     assert_int_equal(clip.video.n_declared, 20);
     assert_in_range(clip.video.n_frames, 1, 19);
-    assert_int_equal(clip.n_items, clip.video.n_frames);
+    assert_int_equal(clip.n_frames, clip.video.n_frames);
     burin_arena_close(&arena);
 }
 
@@ -160,7 +160,7 @@ SPEC(a_video_of_more_frames_than_its_caller_allows_is_refused)
 SPEC(a_video_given_as_a_picture_is_told_the_option_for_it)
 {
     struct burin_arena arena = { 0 };
-    struct burin_item item;
+    struct burin_patches item;
     const struct burin_vision vision = { .patch = 16, .pool = 3, .max_soft = 280 };
 
     assert_int_equal(

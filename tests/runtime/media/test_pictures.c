@@ -29,7 +29,7 @@ static void row(void *context, const uint8_t *rgb)
 }
 
 /* Levels between a few pixels of the patches and the golden ones, at most. */
-static int worst_level(const struct burin_item *item, const char *samples)
+static int worst_level(const struct burin_patches *item, const char *samples)
 {
     const int last = burin_grid_soft(item->grid) * 9 - 1;
     int worst = 0;
@@ -49,7 +49,7 @@ static void check_seen(const char *path, const char *rest, const char *samples)
     int budget, width, height, rows, columns;
     uint32_t decoded, patches;
     struct burin_arena arena = { 0 };
-    struct burin_item item;
+    struct burin_patches item;
     struct seen seen;
     if (sscanf(rest, "%d %d %d %x %d %d %x", &budget, &width, &height, &decoded, &rows,
                &columns, &patches) != 7)
@@ -87,7 +87,7 @@ static void check_refused(const char *path, const char *words)
 {
     static struct burin_error err;
     struct burin_arena arena = { 0 };
-    struct burin_item item;
+    struct burin_patches item;
     const struct burin_vision vision = { .patch = 16, .pool = 3, .max_soft = 280 };
     const enum burin_status status =
             burin_media_picture(the_helper(), path, &vision, &arena, &item, &err);
@@ -128,7 +128,7 @@ SPEC(what_is_no_file_is_told_from_what_is_not_there)
 {
     static struct burin_error err;
     struct burin_arena arena = { 0 };
-    struct burin_item item;
+    struct burin_patches item;
     const struct burin_vision vision = { .patch = 16, .pool = 3, .max_soft = 280 };
     const struct burin_media *media = the_helper();
 
@@ -157,7 +157,7 @@ SPEC(a_picture_beyond_the_limits_of_its_caller_is_refused)
 {
     static struct burin_error err;
     struct burin_arena arena = { 0 };
-    struct burin_item item;
+    struct burin_patches item;
     const struct burin_vision vision = { .patch = 16, .pool = 3, .max_soft = 280 };
     struct burin_media media = *the_helper();
     media.max_pixels = 333 * 250 - 1;

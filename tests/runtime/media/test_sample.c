@@ -44,12 +44,3 @@ SPEC(a_single_frame_is_enough)
             (struct burin_sampling){ .n_frames = 1, .spread = BURIN_SPREAD_ENDS }, 9, 24,
             "0");
 }
-
-SPEC(a_stamp_is_whole_minutes_and_seconds)
-{
-    assert_string_equal(burin_stamp_of(0, 24).text, "00:00");
-    assert_string_equal(burin_stamp_of(7, 5).text, "00:01");
-    assert_string_equal(burin_stamp_of(1679, 28).text, "00:59");
-    assert_string_equal(burin_stamp_of(67 * 30 + 29, 30).text, "01:07");
-    assert_string_equal(burin_stamp_of(6000 * 25, 25).text, "100:00");
-}

@@ -1,4 +1,4 @@
-#include "runtime/media/items.h"
+#include "runtime/media/patches.h"
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -10,11 +10,11 @@ enum { PATCH_BYTES = 12, PER_SOFT = 4 };
 static struct burin_arena arena;
 
 /* An item whose pixel at (x, y) is red 10 x, green 10 y, blue `tint`. */
-static struct burin_item item_of(int rows, int columns, int tint)
+static struct burin_patches item_of(int rows, int columns, int tint)
 {
-    struct burin_item item;
+    struct burin_patches item;
     assert_int_equal(
-            burin_item_take(
+            burin_patches_take(
                     &item, &vision, (struct burin_grid){ rows, columns }, &arena, NULL),
             BURIN_OK);
     uint8_t line[64];
@@ -24,14 +24,14 @@ static struct burin_item item_of(int rows, int columns, int tint)
             line[3 * x + 1] = (uint8_t)(10 * y);
             line[3 * x + 2] = (uint8_t)tint;
         }
-        burin_item_fill(&item, &vision, y, line);
+        burin_patches_fill(&item, &vision, y, line);
     }
     return item;
 }
 
 SPEC(patches_of_a_soft_token_lie_beside_each_other_row_by_row)
 {
-    const struct burin_item item = item_of(1, 2, 7);
+    const struct burin_patches item = item_of(1, 2, 7);
 
     static const int corners[8][2] = {
         /* x, y of each patch's first pixel, in packed order */
@@ -53,14 +53,14 @@ SPEC(patches_of_a_soft_token_lie_beside_each_other_row_by_row)
 
 SPEC(items_of_several_sizes_are_packed_behind_each_other_and_what_is_left_is_empty)
 {
-    const struct burin_item items[] = { item_of(1, 2, 3), item_of(2, 1, 5) };
+    const struct burin_patches items[] = { item_of(1, 2, 3), item_of(2, 1, 5) };
     uint8_t pixels[8 * PER_SOFT * PATCH_BYTES];
     int32_t positions[8 * PER_SOFT][2];
     int32_t begin[9];
     memset(pixels, 255, sizeof pixels);
 
     const int n_soft =
-            burin_items_pack(items, 2, &vision, 8, pixels, &positions[0][0], begin);
+            burin_patches_pack(items, 2, &vision, 8, pixels, &positions[0][0], begin);
 
     assert_int_equal(n_soft, 4);
     static const int32_t begins[9] = { 0, 8, 16, 16, 16, 16, 16, 16, 16 };
@@ -80,7 +80,7 @@ SPEC(items_of_several_sizes_are_packed_behind_each_other_and_what_is_left_is_emp
 SPEC(nothing_packed_is_nothing_but_empty_items)
 {
     int32_t begin[9];
-    assert_int_equal(burin_items_pack(NULL, 0, &vision, 8, NULL, NULL, begin), 0);
+    assert_int_equal(burin_patches_pack(NULL, 0, &vision, 8, NULL, NULL, begin), 0);
     for (int i = 0; i < 9; i++)
         assert_int_equal(begin[i], 0);
 }

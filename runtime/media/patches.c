@@ -1,24 +1,24 @@
-#include "runtime/media/items.h"
+#include "runtime/media/patches.h"
 
 #include <assert.h>
 #include <string.h>
 
-static size_t item_bytes(const struct burin_vision *vision, struct burin_grid grid)
+static size_t bytes_of(const struct burin_vision *vision, struct burin_grid grid)
 {
     return (size_t)burin_grid_soft(grid) * (size_t)burin_vision_patches(vision) *
            (size_t)burin_vision_patch_bytes(vision);
 }
 
-enum burin_status burin_item_take(
-        struct burin_item *item,
+enum burin_status burin_patches_take(
+        struct burin_patches *picture,
         const struct burin_vision *vision,
         struct burin_grid grid,
         struct burin_arena *arena,
         struct burin_error *err)
 {
-    item->grid = grid;
-    item->pixels = burin_arena_take(arena, item_bytes(vision, grid), 1, 64);
-    if (!item->pixels)
+    picture->grid = grid;
+    picture->pixels = burin_arena_take(arena, bytes_of(vision, grid), 1, 64);
+    if (!picture->pixels)
         return burin_fail(
                 err, BURIN_ENOMEM, "no memory for the %d soft tokens of a picture",
                 burin_grid_soft(grid));
@@ -35,16 +35,16 @@ static size_t packed(
            (size_t)(row % pool * pool + column % pool);
 }
 
-void burin_item_fill(
-        struct burin_item *item,
+void burin_patches_fill(
+        struct burin_patches *picture,
         const struct burin_vision *vision,
         int row,
         const uint8_t *rgb)
 {
     const size_t stripe = (size_t)vision->patch * 3;
-    for (int column = 0; column < item->grid.columns * vision->pool; column++) {
-        const size_t patch = packed(vision, item->grid, column, row / vision->patch);
-        memcpy(item->pixels + patch * (size_t)burin_vision_patch_bytes(vision) +
+    for (int column = 0; column < picture->grid.columns * vision->pool; column++) {
+        const size_t patch = packed(vision, picture->grid, column, row / vision->patch);
+        memcpy(picture->pixels + patch * (size_t)burin_vision_patch_bytes(vision) +
                        (size_t)(row % vision->patch) * stripe,
                rgb + (size_t)column * stripe, stripe);
     }
@@ -61,9 +61,9 @@ static void fill_positions(
         }
 }
 
-int burin_items_pack(
-        const struct burin_item *items,
-        int n_items,
+int burin_patches_pack(
+        const struct burin_patches *pictures,
+        int n_pictures,
         const struct burin_vision *vision,
         int max_soft,
         uint8_t *pixels,
@@ -71,17 +71,17 @@ int burin_items_pack(
         int32_t *item_begin)
 {
     int n_soft = 0;
-    for (int i = 0; i < n_items; i++) {
-        const struct burin_grid grid = items[i].grid;
-        const size_t bytes = item_bytes(vision, grid);
+    for (int i = 0; i < n_pictures; i++) {
+        const struct burin_grid grid = pictures[i].grid;
+        const size_t bytes = bytes_of(vision, grid);
         assert(n_soft + burin_grid_soft(grid) <= max_soft);
         item_begin[i] = n_soft * burin_vision_patches(vision);
-        memcpy(pixels, items[i].pixels, bytes);
+        memcpy(pixels, pictures[i].pixels, bytes);
         fill_positions(vision, grid, positions + 2 * (size_t)item_begin[i]);
         pixels += bytes;
         n_soft += burin_grid_soft(grid);
     }
-    for (int i = n_items; i <= max_soft; i++)
+    for (int i = n_pictures; i <= max_soft; i++)
         item_begin[i] = n_soft * burin_vision_patches(vision);
     return n_soft;
 }

@@ -10,7 +10,13 @@
 --                "vision_config" },
 --
 -- gives the field `window` of a variant's row the value of that key, `rope_local` what nn.rope
--- takes, and says of vision_config that it changes nothing here.
+-- takes, and says of vision_config that it changes nothing here. Besides:
+--
+--   d_ple = { "hidden_size_per_layer_input", 0 }      what a row or a file means by saying nothing
+--   vision = { object = "vision_config", n_layers = "num_hidden_layers", ... }
+--                                    a table of its own in the row; none where the file has none
+--   is = { patch_size = 16 }         the only value that the description computes with
+--   { window = "sliding_window" }    in the list: the same, from a part that models share
 
 local hf = require "gen.formats.spellings.hf"
 local hyperparameters = require "gen.hyperparameters"
@@ -69,6 +75,13 @@ local function shown(x)
   if type(x) == "table" and x ~= json.NULL then return "a list" end
   if type(x) == "string" then return names.quoted(x) end
   return type(x) == "number" and ("%.14g"):format(x) or tostring(x)
+end
+
+local function sorted(fields)
+  local names = {}
+  for name in pairs(fields) do names[#names + 1] = name end
+  table.sort(names)
+  return names
 end
 
 -- ---- Looking up ----------------------------------------------------------------------------
@@ -162,9 +175,10 @@ function Config:plain(value, key, like)
   if type(value) ~= "table" then return value end
 end
 
--- The value of a row's field and where it stands, or nil.
-function Config:field(field, like)
-  local key = self.own[field]
+-- The value of a row's field, or nil. `entry` is what the description says of it, if anything.
+function Config:field(field, entry, like)
+  if entry and entry.of then return self:part(entry, like) end
+  local key = entry and entry.keys
   if field == "rope" and not key then
     local parameters, path = self:rope_parameters()
     if parameters then return self:rope(field, parameters, path) end
@@ -177,13 +191,24 @@ function Config:field(field, like)
     return nil
   end
   local value
-  if self.own[field] then value = self:first(key) else value = self:told(field) end
+  if entry then value = self:first(key) else value = self:told(field) end
+  if value == nil and entry then value = entry.default end
   if value == nil then
     self:complain("%s is missing: %s needs it", (key:gsub(" ", " or ")), field)
     return nil
   end
   if is_object(value) and type(like) == "table" then return self:rope(field, value, key) end
   return self:plain(value, key, like)
+end
+
+-- A row's table, from an object of the file; nil where there is none.
+function Config:part(entry, like)
+  if not is_object(self:first(entry.object)) then return nil end
+  local out = {}
+  for _, field in ipairs(sorted(entry.of)) do
+    out[field] = self:field(field, entry.of[field], type(like) == "table" and like[field] or nil)
+  end
+  return out
 end
 
 -- Fields of a row that say nothing of the model's sizes.
@@ -199,20 +224,18 @@ function Config:supply(row)
   for field in pairs(row) do
     if type(field) == "string" and not apart[field] and field ~= "untied" then fields[#fields + 1] = field end
   end
-  for field in pairs(self.own) do
-    if type(field) == "string" and row[field] == nil and self:first(self.own[field]) ~= nil then
-      fields[#fields + 1] = field
-    end
+  for field, entry in pairs(self.own.fields) do
+    if row[field] == nil and self:first(entry.keys or entry.object) ~= nil then fields[#fields + 1] = field end
   end
   table.sort(fields)
-  for _, field in ipairs(fields) do out[field] = self:field(field, row[field]) end
+  for _, field in ipairs(fields) do out[field] = self:field(field, self.own.fields[field], row[field]) end
   if out.tied ~= nil then out.untied = not out.tied end
   return out
 end
 
 -- For describe: takes the chosen variant's row and the model so far, gives the row to use.
 function Config:configure(row, model)
-  self.row, self.own = row, model.config_keys
+  self.own = model.config_keys
   local words = table.concat(model.model_type, " ")
   local model_type = self.found.model_type and self.found.model_type[1]
   if words ~= "" and model_type ~= nil and not (" " .. words .. " "):find(" " .. tostring(model_type) .. " ", 1, true) then
@@ -281,13 +304,47 @@ end
 
 -- The keys of the description's own.
 function Config:compare_own(who)
-  for field, key in pairs(self.own) do
+  local function know(fields)
+    for _, entry in pairs(fields) do
+      for word in (entry.keys or entry.object):gmatch "%S+" do self.known[word] = true end
+      if entry.of then know(entry.of) end
+    end
+  end
+  know(self.own.fields)
+  for _, key in ipairs(self.own.ignored) do
     for word in key:gmatch "%S+" do self.known[word] = true end
-    if self.variant and type(field) == "string" and self:first(key) ~= nil then
-      local value = self:field(field, self.row[field])
-      if value ~= nil and not same(value, self.row[field]) then
-        self:complain("%s differs from %s's %s", key, who, field)
+  end
+  if self.variant then self:compare_fields(self.own.fields, self.row, who) end
+  self:compare_constants(who)
+end
+
+function Config:compare_fields(fields, row, who)
+  for _, field in ipairs(sorted(fields)) do
+    local entry, wanted = fields[field], row[field]
+    if entry.of then
+      local there = is_object(self:first(entry.object))
+      if there and wanted then
+        self:compare_fields(entry.of, wanted, who)
+      elseif there or wanted then
+        self:complain("%s is %s, %s has %s", entry.object, there and "there" or "missing", who,
+          there and "none" or "one")
       end
+    elseif self:first(entry.keys) ~= nil or entry.default ~= nil then
+      local value = self:field(field, entry, wanted)
+      if value ~= nil and not same(value, wanted) then
+        self:complain("%s differs from %s's %s", entry.keys, who, field)
+      end
+    end
+  end
+end
+
+-- What has one value that the description computes with.
+function Config:compare_constants(who)
+  for _, key in ipairs(sorted(self.own.is)) do
+    self.known[key] = true
+    local value, wanted = self:first(key), self.own.is[key]
+    if value ~= nil and not same(value, wanted) then
+      self:complain("%s is %s, %s computes with %s", key, shown(value), who, shown(wanted))
     end
   end
 end
@@ -328,7 +385,7 @@ end
 -- After tracing: an error of all that contradicts the model or may.
 function Config:check(model)
   local who = self.variant or self.name
-  self.own = model.config_keys or {}
+  self.own, self.row = model.config_keys, model.row
   for _, row in ipairs(hf.rows(model, hyperparameters.of(model))) do self:compare(row, who) end
   self:compare_own(who)
   local unknown = self:unknown()
@@ -342,9 +399,11 @@ end
 -- options: variant (or nil), name (of the description, for messages).
 function config.open(path, options)
   local values = read(path)
+  local why = hf.flatten(values)
+  if why then fail(4, "%s: %s", path, why) end
   return setmetatable({
     path = path, values = values, found = by_path(values), variant = options.variant,
-    name = options.name, own = {}, known = {}, wrong = {},
+    name = options.name, own = { fields = {}, ignored = {}, is = {} }, known = {}, wrong = {},
   }, Config)
 end
 

@@ -5,18 +5,20 @@
 
 local clipped = nn.include "gemma4_clipped"
 local rms_norm, silu = nn.rms_norm, nn.silu
-local norm = { eps = 1e-6 }
 
 local n_seen = 12   -- frames that one sees: itself and 11 before it
 
--- As in gemma4_vision.lua.
-return function(d_decoder)
+-- As in gemma4_vision.lua, for a row's `audio`.
+return function(v, d_decoder)
+  local norm = { eps = v.eps }
+  assert(v.d_model % v.n_heads == 0, "the audio encoder's heads must share its width")
   local d = nn.dims {
-    n_audio_layers = 12, n_audio_heads = 8, d_audio_head = 128, d_audio_ff = 4096,
-    d_audio_out = 1536, d_mel = 128, n_channels = 128, n_channels_2 = 32, n_conv = 5,
+    n_audio_layers = v.n_layers, n_audio_heads = v.n_heads, d_audio_head = v.d_model // v.n_heads,
+    d_audio_out = v.d_out, d_mel = 128, n_channels = v.n_channels[1],
+    n_channels_2 = v.n_channels[2], n_conv = v.n_taps,
   }
   d.d_audio = d.n_audio_heads * d.d_audio_head
-  d.d_audio_glu = 2 * d.d_audio
+  d.d_audio_ff, d.d_audio_glu = 4 * d.d_audio, 2 * d.d_audio
 
   local weights = {}
   local function declare_linear(role, name, shape)

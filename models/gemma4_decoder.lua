@@ -6,32 +6,60 @@
 
 local rms_norm, head_norm, rope, linear = nn.rms_norm, nn.head_norm, nn.rope, nn.linear
 local gelu_tanh = nn.gelu_tanh
-local norm = { eps = 1e-6 }
 
--- Weights for nn.model, by role, and step, for a variant's row:
---   n_layers d_model d_ff n_heads n_kv_heads n_global_kv_heads window n_ctx
---   n_vocab d_head d_global_head   where they aren't those of all published ones
---   pattern      of so many layers the last is global
---   n_shared     the last so many read the cache of the last layer of their kind before them;
---                their MLP is d_shared_ff wide
---   d_ple        width of the per-layer embeddings
---   k_eq_v       global layers make values from what they make keys from
---   n_experts n_active_experts d_expert
---   spans        tokens of an image see each other, in layers with a window
-return function(v)
+local decoder = {}
+
+-- Of so many layers the last is global.
+function decoder.every(n, n_layers)
+  local kinds = {}
+  for i = 1, n_layers do kinds[i] = i % n == 0 and "full_attention" or "sliding_attention" end
+  return kinds
+end
+
+-- What a variant's row has beside the sizes that all decoders have, where config.json has it, and
+-- what is meant where nothing is said.
+decoder.config = {
+  layer_types = "layer_types",
+  window = "sliding_window",
+  n_global_kv_heads = { "num_global_key_value_heads", 0 },   -- 0: n_kv_heads
+  d_global_head = { "global_head_dim", 512 },
+  sliding_rope = { "rope_parameters.sliding_attention", { theta = 10000 } },
+  global_rope = { "rope_parameters.full_attention",
+                  { theta = 1000000, scaling = "proportional", partial = 0.25 } },
+  k_eq_v = { "attention_k_eq_v", false },   -- global layers: values are made from what keys are
+  n_shared = { "num_kv_shared_layers", 0 }, -- the last so many read the cache of the last layer of
+  double_wide = { "use_double_wide_mlp", false }, -- their kind before them; their MLP is so wide
+  d_ple = { "hidden_size_per_layer_input", 0 },   -- width of the per-layer embeddings
+  has_experts = { "enable_moe_block", false },
+  n_experts = { "num_experts", 0 }, n_active_experts = { "top_k_experts", 0 },
+  d_expert = { "moe_intermediate_size expert_intermediate_size", 0 },
+  bidirectional = { "use_bidirectional_attention", "none" },   -- "vision": tokens of an image see
+  cap = { "final_logit_softcapping", 0 },                      -- each other in layers with a window
+  "vocab_size_per_layer_input",
+}
+
+-- Weights for nn.model, by role, and step, for a variant's row.
+function decoder.of(v)
+  local norm = { eps = v.eps or 1e-6 }
+  local has_ple, has_experts, shares = v.d_ple > 0, v.n_experts > 0, v.n_shared > 0
+  assert(#v.layer_types == v.n_layers, "layer_types must have n_layers kinds")
+  assert(v.bidirectional == "vision" or v.bidirectional == "none",
+         "of the tokens that see each other only those of images are known")
+
   local d = nn.dims {
     n_layers = v.n_layers, d_model = v.d_model, d_ff = v.d_ff, n_vocab = v.n_vocab or 262144,
     n_ctx = v.n_ctx, n_heads = v.n_heads, n_kv_heads = v.n_kv_heads, d_head = v.d_head or 256,
-    n_global_kv_heads = v.n_global_kv_heads, d_global_head = v.d_global_head or 512,
+    n_global_kv_heads = v.n_global_kv_heads > 0 and v.n_global_kv_heads or v.n_kv_heads,
+    d_global_head = v.d_global_head,
   }
   d.d_q, d.d_kv = d.n_heads * d.d_head, d.n_kv_heads * d.d_head
   d.d_global_q, d.d_global_kv = d.n_heads * d.d_global_head, d.n_global_kv_heads * d.d_global_head
-  if v.d_shared_ff then d.d_shared_ff = v.d_shared_ff end
-  if v.d_ple then
+  if shares then d.d_shared_ff = v.double_wide and 2 * d.d_ff or d.d_ff end
+  if has_ple then
     d.d_ple = v.d_ple
     d.d_ples = d.n_layers * d.d_ple
   end
-  if v.n_experts then
+  if has_experts then
     d.n_experts, d.n_active_experts, d.d_expert = v.n_experts, v.n_active_experts, v.d_expert
     d.d_expert_glu = 2 * d.d_expert
   end
@@ -41,17 +69,22 @@ return function(v)
 
   local sliding = {
     d_head = d.d_head, d_q = d.d_q, d_kv = d.d_kv, d_ff = d.d_ff, window = v.window,
-    spans = v.spans,   -- tokens of an image see each other
-    rope = { theta = 10000 },
+    spans = v.bidirectional == "vision",   -- tokens of an image see each other
+    rope = v.sliding_rope,
   }
   local global = {
     d_head = d.d_global_head, d_q = d.d_global_q, d_kv = d.d_global_kv, d_ff = d.d_ff,
     k_eq_v = v.k_eq_v,   -- values are made from what keys are made from
-    rope = { theta = 1000000, scaling = "proportional", partial = 0.25 },
+    rope = v.global_rope,
   }
 
-  local n_owners = v.n_layers - (v.n_shared or 0)   -- layers with keys and values of their own
-  local function is_global(layer) return (layer + 1) % v.pattern == 0 end
+  local n_owners = v.n_layers - v.n_shared   -- layers with keys and values of their own
+  local function is_global(layer)
+    local kind = v.layer_types[layer + 1]
+    assert(kind == "full_attention" or kind == "sliding_attention",
+           "layer_types: a kind that isn't known")
+    return kind == "full_attention" or layer == v.n_layers - 1
+  end
 
   -- The same kind of layer, reading the cache of the last owner of that kind.
   local function sharing(kind, wants_global)
@@ -60,6 +93,7 @@ return function(v)
     for layer = 0, n_owners - 1 do
       if is_global(layer) == wants_global then shared.source = layer end
     end
+    assert(shared.source, "layers share a cache that none of their kind has")
     shared.d_ff = d.d_shared_ff
     return shared
   end
@@ -84,12 +118,12 @@ return function(v)
     if not a.k_eq_v then list.wv = own("self_attn.v_proj.weight", { a.d_kv, d.d_model }) end
     if a.window and not a.source then list.kv = nn.kv { window = a.window } end
 
-    if v.d_ple then
+    if has_ple then
       list.ple_gate = nn.weight("per_layer_input_gate.weight",      { d.d_ple, d.d_model })
       list.ple_proj = nn.weight("per_layer_projection.weight",      { d.d_model, d.d_ple })
       list.ple_norm = nn.weight("post_per_layer_input_norm.weight", { d.d_model })
     end
-    if v.n_experts then
+    if has_experts then
       list.router_norm  = nn.weight("router.scale",            { d.d_model })
       list.router       = nn.weight("router.proj.weight",      { d.n_experts, d.d_model })
       list.expert_scale = nn.weight("router.per_expert_scale", { d.n_experts })
@@ -140,13 +174,13 @@ return function(v)
       x = x + rms_norm(h, w.post_attn_norm, norm)
 
       local m = mlp(w, rms_norm(x, w.ffn_norm, norm))
-      if v.n_experts then
+      if has_experts then
         m = rms_norm(m, w.post_dense_norm, norm)
           + rms_norm(experts(w, x), w.post_experts_norm, norm)
       end
       x = x + rms_norm(m, w.post_ffn_norm, norm)
 
-      if v.d_ple then
+      if has_ple then
         local g = gelu_tanh(linear(x, w.ple_gate)) * nn.layer_columns(ple, { width = d.d_ple })
         x = x + rms_norm(linear(g, w.ple_proj), w.ple_norm, norm)
       end
@@ -159,7 +193,7 @@ return function(v)
   sliding_block.forward, global_block.forward = forward(sliding), forward(global)
 
   local sliding_reader, global_reader
-  if v.n_shared then
+  if shares then
     local s, g = sharing(sliding, false), sharing(global, true)
     sliding_reader = nn.block(weights(s))
     global_reader  = nn.block(weights(g))
@@ -180,7 +214,7 @@ return function(v)
     layers = nn.layers(text .. "layers.%d.", schedule),
     norm   = nn.weight(text .. "norm.weight", { d.d_model }),
   } }
-  if v.d_ple then
+  if has_ple then
     part.weights.ple_embed = nn.weight(text .. "embed_tokens_per_layer.weight",
                                        { d.n_vocab, d.d_ples })
     part.weights.ple_in    = nn.weight(text .. "per_layer_model_projection.weight",
@@ -207,10 +241,13 @@ return function(v)
 
     local x = nn.embedding(batch.token_ids, w.embed) * embed_scale
     x = nn.insert_rows(x, soft_rows, soft_index)
-    x = w.layers(x, batch, v.d_ple and per_layer(w, x, batch) or nil)
+    x = w.layers(x, batch, has_ple and per_layer(w, x, batch) or nil)
     local out = rms_norm(nn.rows(x, batch.output_rows), w.norm, norm)
-    return nn.softcap(linear(out, w.embed), { cap = 30 })
+    local logits = linear(out, w.embed)
+    return v.cap > 0 and nn.softcap(logits, { cap = v.cap }) or logits
   end
 
   return part
 end
+
+return decoder

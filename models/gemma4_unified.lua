@@ -4,14 +4,17 @@
 
 local rms_norm, layer_norm, linear = nn.rms_norm, nn.layer_norm, nn.linear
 
+local decoder = nn.include "gemma4_decoder"
+
 local v = nn.variants {
-  recipe = "bf16", model_type = "gemma4_unified",
+  recipe = "bf16", model_type = { "gemma4_unified", "gemma4_unified_text" },
+  config = decoder.config,
   { "12b", n_layers = 48, d_model = 3840, d_ff = 15360, n_heads = 16, n_kv_heads = 8,
-    n_global_kv_heads = 1, pattern = 6, window = 1024, n_ctx = 262144, k_eq_v = true,
-    spans = true },
+    n_global_kv_heads = 1, layer_types = decoder.every(6, 48), window = 1024, n_ctx = 262144,
+    k_eq_v = true, bidirectional = "vision", cap = 30 },
 }
 
-local decoder = nn.include "gemma4_decoder" (v)
+local text = decoder.of(v)
 
 local d = nn.dims { d_square = 48 * 48 * 3, d_sound = 640, d_vision = 3840, n_positions = 1120 }
 
@@ -27,14 +30,14 @@ local weights = {   -- role = name in the checkpoint, shape (out, in)
   position_norm  = nn.weight("model.vision_embedder.pos_norm.weight", { d.d_vision }),
   position_shift = nn.weight("model.vision_embedder.pos_norm.bias",   { d.d_vision }),
   vision_head = nn.weight("model.embed_vision.embedding_projection.weight",
-                          { decoder.d_model, d.d_vision }),
+                          { text.d_model, d.d_vision }),
   audio_head  = nn.weight("model.embed_audio.embedding_projection.weight",
-                          { decoder.d_model, d.d_sound }),
+                          { text.d_model, d.d_sound }),
 }
-for role, x in pairs(decoder.weights) do weights[role] = x end
+for role, x in pairs(text.weights) do weights[role] = x end
 
 local model = nn.model(weights)
-model.step = decoder.step
+model.step = text.step
 
 model.encode_image = nn.encoder({ smallest = 70, largest = 1120 }, function(w)   -- extent: soft
   local squares   = nn.input("pixels",          { nn.soft, d.d_square }, "u8")

@@ -4,33 +4,28 @@
 
 local clipped = nn.include "gemma4_clipped"
 local rms_norm, head_norm, rope_2d = nn.rms_norm, nn.head_norm, nn.rope_2d
-local norm = { eps = 1e-6 }
 
-local sizes = {
-  small = { n_layers = 16, d_model = 768,  n_heads = 12, d_head = 64, d_ff = 3072, clips = true },
-  large = { n_layers = 27, d_model = 1152, n_heads = 16, d_head = 72, d_ff = 4304,
-            standardizes = true },
-}
-
--- Weights for nn.model, by role, and the program that reads them. The decoder's d_model is
--- `d_decoder` wide.
-return function(size, d_decoder)
-  local v = sizes[size]
+-- Weights for nn.model, by role, and the program that reads them, for a row's `vision`. The
+-- decoder's d_model is `d_decoder` wide.
+return function(v, d_decoder)
+  local norm = { eps = v.eps }
+  local rope = { theta = v.theta }
+  assert(v.n_kv_heads == v.n_heads, "the vision encoder has as many heads of keys as of queries")
   local d = nn.dims {
     n_vision_layers = v.n_layers, n_vision_heads = v.n_heads, d_vision_head = v.d_head,
-    d_vision_ff = v.d_ff, d_patch = 16 * 16 * 3, n_positions = 10240,
+    d_vision = v.d_model, d_vision_ff = v.d_ff, d_patch = 16 * 16 * 3, n_positions = v.n_positions,
   }
-  d.d_vision = d.n_vision_heads * d.d_vision_head
+  d.d_vision_q = d.n_vision_heads * d.d_vision_head
 
   local weights = {}
   local function declare_linear(role, name, shape)
     clipped.weights(weights, role, name, shape, v.clips)
   end
   weights.attn_norm = nn.weight("input_layernorm.weight", { d.d_vision })
-  declare_linear("wq", "self_attn.q_proj", { d.d_vision, d.d_vision })
-  declare_linear("wk", "self_attn.k_proj", { d.d_vision, d.d_vision })
-  declare_linear("wv", "self_attn.v_proj", { d.d_vision, d.d_vision })
-  declare_linear("wo", "self_attn.o_proj", { d.d_vision, d.d_vision })
+  declare_linear("wq", "self_attn.q_proj", { d.d_vision_q, d.d_vision })
+  declare_linear("wk", "self_attn.k_proj", { d.d_vision_q, d.d_vision })
+  declare_linear("wv", "self_attn.v_proj", { d.d_vision_q, d.d_vision })
+  declare_linear("wo", "self_attn.o_proj", { d.d_vision, d.d_vision_q })
   weights.q_norm         = nn.weight("self_attn.q_norm.weight",           { d.d_vision_head })
   weights.k_norm         = nn.weight("self_attn.k_norm.weight",           { d.d_vision_head })
   weights.post_attn_norm = nn.weight("post_attention_layernorm.weight",   { d.d_vision })
@@ -46,8 +41,8 @@ return function(size, d_decoder)
     local function linear(h, role) return clipped.linear(h, w, role, v.clips) end
 
     local h = rms_norm(x, w.attn_norm, norm)
-    local q = rope_2d(head_norm(linear(h, "wq"), w.q_norm, norm), positions, { theta = 100 })
-    local k = rope_2d(head_norm(linear(h, "wk"), w.k_norm, norm), positions, { theta = 100 })
+    local q = rope_2d(head_norm(linear(h, "wq"), w.q_norm, norm), positions, rope)
+    local k = rope_2d(head_norm(linear(h, "wk"), w.k_norm, norm), positions, rope)
     local a = nn.packed_attention(q, k, head_norm(linear(h, "wv"), norm), item_begin, { scale = 1 })
     x = x + rms_norm(linear(a, "wo"), w.post_attn_norm, norm)
 

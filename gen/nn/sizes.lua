@@ -16,18 +16,67 @@ return function(t)
   local source, at_line = t.source, t.at_line
   local wrap, is_plain = face.wrap, face.is_plain
 
-  -- What nn.variants says of config.json: a text, or a table of texts.
+  -- Names that config.json may hold, with spaces between.
+  local function keys_of(what, text)
+    if type(text) ~= "string" or not text:find "^[%w_.-][%w_. -]*$" then
+      fail("variants: %s: %s can't be a name in config.json", what, quoted(text))
+    end
+    return text
+  end
+
+  -- What nn.variants says of model_type: a text, or a list of texts.
   local function texts(name, x)
     if type(x) == "string" then x = { x } end
     if x == nil then return {} end
-    if not is_plain(x) then fail("variants: %s must be a text or a table of texts", name) end
+    if not is_plain(x) then fail("variants: %s must be a text or a list of texts", name) end
     x = face.copy(x)
-    for _, text in pairs(x) do
-      if type(text) ~= "string" or not text:find "^[%w_.-][%w_. -]*$" then
-        fail("variants: %s: %s can't be a name in config.json", name, quoted(text))
+    for _, text in ipairs(x) do keys_of(name, text) end
+    return x
+  end
+
+  local function within(object, keys) return (keys:gsub("%S+", object .. "%0")) end
+
+  -- What nn.variants says of config.json (gen/config.lua): fields = { name = { keys, default } or
+  -- { object, of = { name = ... } } }, ignored = list of keys, is = { key = value }.
+  local function config_keys(x, object, into)
+    if x == nil then x = {} end
+    if not is_plain(x) then fail "variants: config must be a table" end
+    into = into or { fields = {}, ignored = {}, is = {} }
+    for field, entry in pairs(face.copy(x)) do
+      local plain = is_plain(entry) and face.copy(entry)
+      if field == "object" then -- our caller's
+      elseif field == "is" and plain then
+        for key, value in pairs(plain) do into.is[within(object, keys_of("config", key))] = value end
+      elseif type(field) == "number" and plain then
+        config_keys(plain, object, into)
+      elseif type(field) == "number" then
+        into.ignored[#into.ignored + 1] = within(object, keys_of("config", entry))
+      elseif plain and plain.object then
+        local inner = within(object, keys_of(field, plain.object))
+        local part = config_keys(plain, inner .. ".")
+        for key, value in pairs(part.is) do into.is[key] = value end
+        for _, key in ipairs(part.ignored) do into.ignored[#into.ignored + 1] = key end
+        into.fields[field] = { object = inner, of = part.fields }
+      else
+        local default
+        if plain then default = plain[2] end
+        if is_plain(default) then default = face.copy(default) end
+        local keys = within(object, keys_of(field, plain and plain[1] or entry))
+        into.fields[field] = { keys = keys, default = default }
       end
     end
-    return x
+    return into
+  end
+
+  -- A row of its own, with what rows mean by saying nothing.
+  local function filled(row, fields)
+    local out = {}
+    for key, value in pairs(row) do out[key] = is_plain(value) and face.copy(value) or value end
+    for field, entry in pairs(fields) do
+      if entry.of and is_plain(out[field]) then out[field] = filled(out[field], entry.of) end
+      if out[field] == nil then out[field] = entry.default end
+    end
+    return out
   end
 
   -- A recipe's or file's name that a variant states.
@@ -61,9 +110,10 @@ return function(t)
     model.recipe = stated("a recipe", chosen.recipe or rows.recipe)
     model.demo_weights = stated("weights", chosen.demo_weights)
     model.model_type = texts("model_type", rows.model_type)
-    model.config_keys = texts("config", rows.config)
+    model.config_keys = config_keys(rows.config, "")
     -- A table of its own; what is in it is the description's.
-    local row = source.configure(chosen, model)
+    local row = source.configure(filled(chosen, model.config_keys.fields), model)
+    model.row = filled(row, model.config_keys.fields) -- as it was: a description may change its own
     return row
   end
 

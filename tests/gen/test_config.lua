@@ -18,12 +18,14 @@ end
 -- The model of a description (its text, or a name in models) with this config.json.
 local function configured(text, options)
   options = options or {}
-  local path, name = "models/llama.lua", "models/llama.lua"
+  local path = "models/" .. (options.model or "llama") .. ".lua"
+  local name = path
   if options.description then path, name = write("x.lua", options.description), "models/x.lua" end
   local release = config.open(write("config.json", text), { variant = options.variant, name = name })
   local row
   local model = describe {
     path = path, name = name, architecture = "x", variant = options.variant,
+    include_folders = { { path = "models", name = "models/" } },
     configure = function(chosen, model)
       row = release:configure(chosen, model)
       return row
@@ -233,4 +235,114 @@ spec("a config.json that is wrong", function()
   spec.contains(refused(with(smollm2, '"rope_theta": 100000', '"rope_theta": "*/ ${x}"')), "rope_theta must be a number")
   spec.contains(refused(with(smollm2, '"rope_scaling": null', '"rope_scaling": {"rope_type": "*/ ${x}"}')), "isn't known")
   spec.contains(refused(with(smollm2, '"rope_scaling": null', '"rope_scaling": {"rope_type": ["default"]}')), "isn't known")
+end)
+
+-- ---- Gemma 4: files that transformers 5 wrote, golden/gemma4/configs.py ------------------------
+
+local gemma4 = { "e2b", "e4b", "26b-a4b", "31b" }
+
+local function golden(name)
+  local file = assert(io.open("tests/golden/gemma4/" .. name .. ".config.json"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- As files on the hub have it: once, not for each layer.
+local function flat(text, d_head, n_kv_heads)
+  local keys = ('"global_head_dim": %d, "num_global_key_value_heads": %s'):format(d_head, n_kv_heads)
+  return (text:gsub('"per_layer_config": %b{}', keys))
+end
+
+local function gemma(text, variant) return accepted(text, { model = "gemma4", variant = variant }) end
+local function no_gemma(text, variant) return refused(text, { model = "gemma4", variant = variant }) end
+
+-- Names and shapes of all weights.
+local function shapes(model)
+  local lines = {}
+  local function add(name, weight)
+    local dims = {}
+    for i, x in ipairs(weight.shape) do dims[i] = ("%d"):format(x:value()) end
+    lines[#lines + 1] = name .. " " .. table.concat(dims, "x") .. (weight.unused and " unused" or "")
+  end
+  for _, weight in ipairs(model.weights) do add(weight.hf, weight) end
+  for _, group in ipairs(model.groups) do
+    for i, block in ipairs(group.layers) do
+      for _, weight in ipairs(block.weights) do add(group.prefix:format(i - 1) .. weight.hf, weight) end
+    end
+  end
+  table.sort(lines)
+  return table.concat(lines, "\n")
+end
+
+spec("Gemma 4's published variants are their config.json, in both spellings", function()
+  local heads = { e2b = "null", e4b = "null", ["26b-a4b"] = 2, ["31b"] = 4 }
+  for _, variant in ipairs(gemma4) do
+    local text = golden(variant)
+    local _, published = gemma(text, variant)
+    local _, supplied = gemma(text)
+    spec.equal(shapes(supplied), shapes(published), variant)
+    local once = flat(text, 512, heads[variant])
+    gemma(once, variant)
+    _, supplied = gemma(once)
+    spec.equal(shapes(supplied), shapes(published), variant)
+  end
+end)
+
+spec("heads of global layers that are said in vain, where keys aren't values", function()
+  local text = flat(golden "e4b", 512, 1)
+  local row = gemma(text, "e4b")
+  spec.equal(row.n_global_kv_heads, 0)
+end)
+
+spec("tiny Gemmas take all sizes from their files", function()
+  local row, model = gemma(golden "tiny-e2b")
+  spec.equal({ row.d_global_head, row.n_shared, row.double_wide, row.d_ple, row.cap, row.eps, row.vision.d_head,
+    row.vision.clips, row.audio.n_channels }, { 24, 4, true, 8, 20, 1e-5, 12, true, { 16, 12 } })
+  spec.contains(shapes(model), "model.vision_tower.encoder.layers.1.self_attn.q_proj.linear.weight 60x40")
+  spec.contains(shapes(model), "model.audio_tower.layers.1.feed_forward1.ffw_layer_1.linear.weight 192x48")
+  spec.contains(shapes(model), "model.language_model.layers.8.self_attn.k_proj.weight 24x48 unused")
+  row, model = gemma(golden "tiny-26b-a4b")
+  spec.equal({ row.audio, row.bidirectional, row.n_experts }, { nil, "vision", 10 })
+  spec.contains(shapes(model), "model.language_model.layers.0.experts.gate_up_proj 10x64x64")
+  spec.contains(shapes(model), "model.language_model.layers.5.self_attn.k_proj.weight 80x64")
+end)
+
+spec("fewer layers of a published Gemma: a copy of its file, cut", function()
+  local text = golden "26b-a4b":gsub('"num_hidden_layers": 30', '"num_hidden_layers": 6')
+  local kinds, layers = text:match '"layer_types": (%b[])', text:match '"per_layer_config": (%b{})'
+  local row, model = gemma(with(with(text, layers, '{"05": {"head_dim": 512, "num_key_value_heads": 2}}'), kinds,
+    "[" .. ('"sliding_attention", '):rep(5) .. '"full_attention"]'))
+  spec.equal({ row.n_layers, #model.groups[1].layers }, { 6, 6 })
+end)
+
+spec("what contradicts a Gemma, or isn't computed", function()
+  for _, row in ipairs {
+    { '"sliding_window": 512', '"sliding_window": 1024', "sliding_window differs from e2b's window" },
+    { '"final_logit_softcapping": 30.0', '"final_logit_softcapping": null', "final_logit_softcapping differs from e2b's cap" },
+    { '"num_kv_shared_layers": 20', '"num_kv_shared_layers": 0', "num_kv_shared_layers differs from e2b's n_shared" },
+    { '"partial_rotary_factor": 0.25', '"partial_rotary_factor": 0.5', "rope_parameters.full_attention differs" },
+    { '"enable_moe_block": false', '"enable_moe_block": true', "enable_moe_block differs" },
+    { '"use_bidirectional_attention": null', '"use_bidirectional_attention": "all"', "use_bidirectional_attention differs" },
+    { '"standardize": false, "use_clipped_linears": true', '"standardize": false', "vision_config.use_clipped_linears differs" },
+    { '"04": {"head_dim": 512}', '"04": {"head_dim": 256}', "per_layer_config has layers of different sizes" },
+    { '"04": {"head_dim": 512}, ', "", "per_layer_config lacks a layer of full_attention" },
+    { '"04": {', '"03": {', "per_layer_config is of other layers than those of full_attention" },
+    { '"head_dim": 512}', '"sliding_window": 9}', "per_layer_config: 'sliding_window' isn't understood" },
+    { '"patch_size": 16', '"patch_size": 14', "vision_config.patch_size is 14, e2b computes with 16" },
+    { '"rope_type": "axial"', '"rope_type": "default"', 'vision_config.rope_parameters.rope_type is "default", e2b computes with "axial"' },
+    { '"patch_size": 16', '"patch_size": 16, "depth": 3', "vision_config.depth = 3 isn't understood" },
+    { '"hidden_act": "silu"', '"hidden_act": "relu"', 'audio_config.hidden_act is "relu"' },
+    { '"attention_bias": false, "attention_dropout": 0.0, "attention_k', '"attention_bias": true, "attention_k', "attention_bias is true" },
+    { '"model_type": "gemma4",', '"model_type": "gemma3",', 'model_type is "gemma3"' },
+  } do
+    spec.contains(no_gemma(with(golden "e2b", row[1], row[2]), "e2b"), row[3])
+  end
+  spec.contains(no_gemma(with(golden "e2b", '"num_attention_heads": 8, "num_experts": null', '"num_experts": null')),
+    "num_attention_heads is missing: n_heads needs it")
+end)
+
+spec("a release of another variant", function()
+  spec.contains(no_gemma(golden "e4b", "31b"), "audio_config is there, 31b has none")
+  spec.contains(no_gemma(golden "31b", "e4b"), "audio_config is missing, e4b has one")
 end)

@@ -4,6 +4,8 @@
 -- A key may be a path, "rope_parameters.rope_theta". What stands in text_config counts as if it
 -- stood outside. Transformers 4 writes rope_theta and rope_scaling, 5 writes rope_parameters.
 
+local json = require "gen.json"
+
 local hf = {}
 
 function hf.name(_, weight, layer, group)
@@ -115,6 +117,7 @@ end
 -- What nn.rope takes, by rope_type: ours, theirs.
 hf.rope = {
   default = { { "theta", "rope_theta" } },
+  proportional = { { "theta", "rope_theta" }, { "partial", "partial_rotary_factor" } },
   llama3 = {
     { "theta", "rope_theta" }, { "factor", "factor" }, { "low_factor", "low_freq_factor" },
     { "high_factor", "high_freq_factor" }, { "original", "original_max_position_embeddings" },
@@ -146,6 +149,59 @@ function hf.bound_rows(model, facts)
 end
 
 -- Switches that, when false, turn off other keys.
-hf.switches = { use_sliding_window = { "sliding_window", "max_window_layers" } }
+hf.switches = {
+  use_sliding_window = { "sliding_window", "max_window_layers" },
+  enable_moe_block = {
+    "num_experts", "top_k_experts", "moe_intermediate_size", "expert_intermediate_size",
+  },
+}
+
+-- What transformers 5 writes for each layer of full attention, per_layer_config, becomes what
+-- files said once before: global_head_dim and num_global_key_value_heads, which they say in vain
+-- where keys aren't values. Returns what is wrong, if anything.
+function hf.flatten(values)
+  local text = type(values.text_config) == "table" and values.text_config or values
+  local layers, types = text.per_layer_config, text.layer_types
+  if type(layers) ~= "table" or not layers[json.KEYS] then
+    if text.attention_k_eq_v == false then text.num_global_key_value_heads = json.NULL end
+    return nil
+  end
+  if type(types) ~= "table" then return "per_layer_config needs layer_types" end
+  local heads, d_head, seen = {}, {}, {}
+  for _, key in ipairs(layers[json.KEYS]) do
+    local layer, row = math.tointeger(tonumber(key)), layers[key]
+    if not layer or types[layer + 1] ~= "full_attention" or type(row) ~= "table" then
+      return "per_layer_config is of other layers than those of full_attention"
+    end
+    for name in pairs(row) do
+      if name ~= json.KEYS and name ~= "head_dim" and name ~= "num_key_value_heads" then
+        return ("per_layer_config: '%s' isn't understood"):format(tostring(name))
+      end
+    end
+    seen[layer + 1] = true
+    heads[#heads + 1] = row.num_key_value_heads or json.NULL
+    d_head[#d_head + 1] = row.head_dim or text.head_dim or json.NULL
+  end
+  for i, kind in ipairs(types) do
+    if kind == "full_attention" and not seen[i] then
+      return "per_layer_config lacks a layer of full_attention"
+    end
+  end
+  for i = 2, #heads do
+    if heads[i] ~= heads[1] or d_head[i] ~= d_head[1] then
+      return "per_layer_config has layers of different sizes"
+    end
+  end
+  local function put(name, value)
+    if text[name] == nil then table.insert(text[json.KEYS], name) end
+    text[name] = value
+  end
+  put("num_global_key_value_heads", heads[1])
+  put("global_head_dim", d_head[1])
+  text.per_layer_config = nil
+  for i, name in ipairs(text[json.KEYS]) do
+    if name == "per_layer_config" then table.remove(text[json.KEYS], i) break end
+  end
+end
 
 return hf

@@ -92,8 +92,9 @@ struct burin_engine_info {
 };
 struct burin_engine_info burin_engine_info(const struct burin_engine *engine);
 
-/* The rows of the ledger, in the order of the plan: "weights", "arena", "inputs", "kv",
- * "tokenizer", "threads", "rounding", "host". */
+/* The rows of the ledger, in the order of the plan: "weights", "arena", "inputs", where the
+ * model has them "encoder cache" and "slots", "kv", "tokenizer", "threads", "rounding",
+ * "host". */
 int burin_engine_owners(
         const struct burin_engine *engine, const struct burin_owner **owners);
 

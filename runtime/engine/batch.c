@@ -16,6 +16,7 @@ static int max(int a, int b)
 static void add_rows(
         struct burin_batch *batch,
         int slot,
+        const struct burin_sequence *sequence,
         const int32_t *ids,
         int position,
         int n_rows,
@@ -24,6 +25,7 @@ static void add_rows(
 {
     const int s = batch->n_sequences++;
     const int first = batch->n_tokens;
+    const bool in_prompt = position < sequence->n_ids;
 
     batch->parts[s] = (struct burin_part){
         .slot = slot,
@@ -36,7 +38,13 @@ static void add_rows(
         batch->token_ids[first + i] = ids[i];
         batch->positions[first + i] = position + i;
         batch->sequence_of[first + i] = s;
+        batch->soft_index[first + i] =
+                in_prompt && sequence->soft_index ? sequence->soft_index[position + i] : -1;
+        batch->spans[first + i] = in_prompt && sequence->spans
+                                          ? sequence->spans[position + i]
+                                          : position + i + 1;
     }
+    batch->state_of[s] = slot;
     for (int i = n_rows - n_outputs; i < n_rows; i++)
         batch->output_rows[batch->n_outputs++] = first + i;
     batch->n_tokens += n_rows;
@@ -57,7 +65,12 @@ static int chunk_of(const struct burin_batch *batch, const struct burin_sequence
                 without_outputs + batch->max_outputs - batch->n_outputs);
     if (room >= wanted)
         return wanted;
-    const int cut = (sequence->n_done + room) / batch->quantum * batch->quantum;
+    int cut = sequence->n_done + room;
+    do { /* before a span that does not end here, and at a multiple: until it is both */
+        cut = cut / batch->quantum * batch->quantum;
+        while (sequence->spans && cut > sequence->n_done && sequence->spans[cut - 1] > cut)
+            cut--;
+    } while (cut > sequence->n_done && cut % batch->quantum);
     return max(cut - sequence->n_done, 0);
 }
 
@@ -76,7 +89,9 @@ void burin_batch_fill(
     for (int i = 0; i < n_order; i++) {
         const struct burin_sequence *sequence = &sequences[order[i]];
         if (sequence->n_done >= sequence->n_ids)
-            add_rows(batch, order[i], &sequence->token, sequence->n_done, 1, 1, kv);
+            add_rows(
+                    batch, order[i], sequence, &sequence->token, sequence->n_done, 1, 1,
+                    kv);
     }
     for (int i = 0; i < n_order; i++) {
         const struct burin_sequence *sequence = &sequences[order[i]];
@@ -87,7 +102,7 @@ void burin_batch_fill(
         const int n_outputs = min(max(end - sequence->outputs_from, 0), n_rows);
         if (n_rows)
             add_rows(
-                    batch, order[i], sequence->ids + sequence->n_done, sequence->n_done,
-                    n_rows, n_outputs, kv);
+                    batch, order[i], sequence, sequence->ids + sequence->n_done,
+                    sequence->n_done, n_rows, n_outputs, kv);
     }
 }

@@ -3,8 +3,8 @@
  *
  * Order    First one row of each sequence that makes tokens, then prompts, the oldest first,
  *          as far as the step has room. A prompt is cut where the step is full, at a multiple
- *          of the program's quantum. Only positions decide what a row computes, so the order
- *          and the cuts change no bit of it.
+ *          of the program's quantum and not within a span. Only positions decide what a row
+ *          computes, so the order and the cuts change no bit of it.
  * Memory   The arrays of a step stand at fixed addresses; nothing is allocated.
  * Threads  One at a time. */
 #ifndef BURIN_ENGINE_BATCH_H
@@ -23,6 +23,12 @@ struct burin_sequence {
                          most n_ids - 1, a token is drawn after the last */
     int n_done;       /* tokens that are in the cache */
     int32_t token;    /* to run next, when the prompt is done */
+
+    /* Of pictures and sound within the prompt, for each id; NULL without any. */
+    const int32_t
+            *soft_index;  /* the row of soft_rows that stands there, -1: the id's own */
+    const int32_t *spans; /* one past the last position of its picture, where that is never
+                             cut and its tokens see each other; else past its own */
 };
 
 /* The rows of one sequence in this step. */
@@ -48,6 +54,9 @@ struct burin_batch {
     int32_t *sequence_begin; /* max_sequences + 1 */
     int32_t *page_table;     /* (max_sequences, max_pages) */
     int32_t *output_rows;    /* max_outputs */
+    int32_t *state_of;       /* max_sequences */
+    int32_t *spans;          /* max_tokens */
+    int32_t *soft_index;     /* max_tokens */
 
     /* The step. */
     int n_tokens;

@@ -95,6 +95,8 @@ static enum burin_status take_device_memory(
         return status;
 
     engine->states[0] = burin_device_host(device, memory->kv.address);
+    if (memory->slots.bytes)
+        engine->states[1] = burin_device_host(device, memory->slots.address);
     engine->call = (struct burin_call){
         .weights = burin_device_host(device, memory->weights.address),
         .arena = burin_device_host(device, memory->arena.address),
@@ -111,14 +113,14 @@ static enum burin_status take_device_memory(
 static enum burin_status touch_pages(struct burin_engine *engine, struct burin_error *err)
 {
     const struct burin_memory_piece *const pieces[] = {
-        &engine->memory.arena,
-        &engine->memory.inputs,
-        &engine->memory.kv,
+        &engine->memory.arena, &engine->memory.inputs, &engine->memory.cache,
+        &engine->memory.slots, &engine->memory.kv,
     };
     enum burin_status status = BURIN_OK;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces && !status; i++)
-        status = burin_queue_fill(
-                &engine->queue, pieces[i]->address, 0, pieces[i]->bytes, err);
+        if (pieces[i]->bytes)
+            status = burin_queue_fill(
+                    &engine->queue, pieces[i]->address, 0, pieces[i]->bytes, err);
     return status;
 }
 
@@ -171,6 +173,9 @@ static enum burin_status place_inputs(struct burin_engine *engine, struct burin_
         { "sequence_begin", &batch->sequence_begin, n_sequences + 1 },
         { "page_table", &batch->page_table, n_sequences * (size_t)batch->max_pages },
         { "output_rows", &batch->output_rows, (size_t)plan->n_outputs },
+        { "state_of", &batch->state_of, n_sequences },
+        { "spans", &batch->spans, n_tokens },
+        { "soft_index", &batch->soft_index, n_tokens },
     };
     enum { N_ROLES = sizeof roles / sizeof *roles };
 
@@ -180,6 +185,12 @@ static enum burin_status place_inputs(struct burin_engine *engine, struct burin_
                 step->name, step->n_inputs, BURIN_MAX_INPUTS);
     for (int i = 0; i < step->n_inputs; i++) {
         const struct burin_input *input = &step->inputs[i];
+        if (burin_input_is_cache(input)) { /* no bytes: nobody encodes, no row is read */
+            if (engine->memory.cache.bytes)
+                engine->inputs[i] = burin_device_host(
+                        &engine->cpu.device, engine->memory.cache.address);
+            continue;
+        }
         int role = 0;
         while (role < N_ROLES && strcmp(roles[role].name, input->name) != 0)
             role++;

@@ -32,7 +32,7 @@ struct burin_engine {
     int logits;             /* index of this output */
     struct burin_call call; /* all but n[], which each step sets */
     const void *inputs[BURIN_MAX_INPUTS];
-    uint8_t *states[1];
+    uint8_t *states[2]; /* pages, slots */
 
     struct burin_kv kv;
     struct burin_batch batch;

@@ -18,9 +18,12 @@ static enum burin_status take(
         struct burin_ledger *ledger,
         const struct burin_plan *plan,
         const char *owner,
+        bool optional,
         struct burin_error *err)
 {
     piece->bytes = (size_t)burin_plan_owner_bytes(plan, owner);
+    if (optional && !piece->bytes)
+        return BURIN_OK;
     return burin_ledger_take(ledger, owner, piece->bytes, &piece->address, err);
 }
 
@@ -31,12 +34,18 @@ enum burin_status burin_memory_take(
         struct burin_error *err)
 {
     *memory = (struct burin_memory){ .arena = { 0 } };
-    enum burin_status status = take(&memory->weights, ledger, plan, "weights", err);
-    if (!status)
-        status = take(&memory->arena, ledger, plan, "arena", err);
-    if (!status)
-        status = take(&memory->inputs, ledger, plan, "inputs", err);
-    if (!status)
-        status = take(&memory->kv, ledger, plan, "kv", err);
+    const struct {
+        struct burin_memory_piece *piece;
+        const char *owner;
+        bool optional; /* not every model has it */
+    } pieces[] = {
+        { &memory->weights, "weights", false }, { &memory->arena, "arena", false },
+        { &memory->inputs, "inputs", false },   { &memory->cache, "encoder cache", true },
+        { &memory->slots, "slots", true },      { &memory->kv, "kv", false },
+    };
+    enum burin_status status = BURIN_OK;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces && !status; i++)
+        status = take(
+                pieces[i].piece, ledger, plan, pieces[i].owner, pieces[i].optional, err);
     return status;
 }

@@ -25,7 +25,9 @@ struct burin_memory {
     struct burin_memory_piece weights;
     struct burin_memory_piece arena;  /* of the largest program: they run one at a time */
     struct burin_memory_piece inputs; /* likewise, at their largest extents */
-    struct burin_memory_piece kv;     /* the pages, then per-sequence state */
+    struct burin_memory_piece cache;  /* of encoded pictures and sound, if any */
+    struct burin_memory_piece slots;  /* per-sequence state, if any */
+    struct burin_memory_piece kv;     /* the pages */
 };
 
 /* Open a ledger over `device` with a row for each owner of the plan. */

@@ -201,7 +201,9 @@ static void add_tokenizer(struct burin_plan *plan, const struct burin_plan_reque
 static void account_cpu(struct burin_plan *plan, const struct burin_plan_request *request)
 {
     add_runs(plan);
-    add_states(plan);
+    add_if_any(
+            plan, "slots", "what each sequence keeps: windows, states of recurrent layers",
+            burin_multiply(burin_plan_slot_bytes(plan), plan->n_sequences));
     add_kv(plan);
     add_tokenizer(plan, request);
     add_owner(
@@ -341,7 +343,7 @@ static void account_gpu(struct burin_plan *plan, const struct burin_plan_request
     add_kv(plan);
     if (granule > 1)
         add_owner(
-                plan, "rounding", "of these to whole granules of the device",
+                plan, "rounding", "memory comes in whole pieces: what they hold beyond the above",
                 gpu_rounding(plan, granule),
                 request->granule ? BURIN_MEASURED : BURIN_ASSUMED);
 }

@@ -14,14 +14,15 @@ static inline const char *model_weights(void)
 {
     static const char *const endings[] = { "safetensors", "gguf" };
     static char path[256];
-    if (strcmp(burin_model.architecture, "llama_tiny") != 0) {
+    if (!strstr(burin_model.architecture, "_tiny")) {
         snprintf(path, sizeof path, "build/weights/SmolLM2-135M-Instruct.Q4_1.gguf");
         return access(path, R_OK) == 0 ? path : NULL;
     }
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         snprintf(
-                path, sizeof path, "tests/golden/llama_tiny-%s-%s/model.%s",
-                burin_model.variant, burin_model.recipe, endings[i]);
+                path, sizeof path, "tests/golden/%s-%s-%s/model.%s",
+                burin_model.architecture, burin_model.variant, burin_model.recipe,
+                endings[i]);
         if (access(path, R_OK) == 0)
             return path;
     }

@@ -3,6 +3,7 @@
 #include "runtime/base/put.h"
 #include "runtime/base/units.h"
 #include "runtime/device/machine.h"
+#include "runtime/media/media.h"
 #include "runtime/plan/plan.h"
 #include "runtime/weights/tensor.h"
 
@@ -50,6 +51,68 @@ static const char *reason(
     return first ? "without --exact" : "with --target";
 }
 
+/* ---- Pictures and video ------------------------------------------------------------- */
+
+static bool has_encoder(const struct burin_model *model)
+{
+    for (int i = 0; i < model->families[0].n_programs; i++)
+        if (strcmp(model->families[0].programs[i].name, "encode_image") == 0)
+            return true;
+    return false;
+}
+
+/* What the helper says of itself, or why there is none. */
+struct seeing {
+    enum burin_status status;
+    struct burin_media_layers layers;
+    struct burin_error why;
+};
+
+static void ask_helper(struct seeing *seeing)
+{
+    struct burin_media media;
+    seeing->status = burin_media_find(&media, &seeing->why);
+    if (!seeing->status)
+        seeing->status = burin_media_layers(&media, &seeing->layers, &seeing->why);
+}
+
+static void write_seeing(void)
+{
+    static struct seeing seeing;
+    ask_helper(&seeing);
+    if (seeing.status) {
+        printf("  media     none: %s\n", seeing.why.message);
+        return;
+    }
+    const struct burin_media_layers *has = &seeing.layers;
+    printf("  media     JPEG, PNG, WebP%s\n",
+           has->video ? ", video" : "; built without video");
+    printf("            sandbox: seccomp %s, Landlock %s, privileges %s, limits %s\n",
+           has->seccomp ? "holds" : "does not hold",
+           has->landlock ? "holds" : "is not in this kernel",
+           has->privileges ? "are given up" : "could not be given up",
+           has->limits ? "hold" : "do not hold");
+}
+
+static void write_seeing_json(struct burin_json *json)
+{
+    static struct seeing seeing;
+    ask_helper(&seeing);
+    burin_json_open(json, "media", '{');
+    if (seeing.status) {
+        burin_json_text(json, "missing", seeing.why.message, SIZE_MAX);
+    } else {
+        burin_json_bool(json, "video", seeing.layers.video);
+        burin_json_bool(json, "seccomp", seeing.layers.seccomp);
+        burin_json_bool(json, "landlock", seeing.layers.landlock);
+        burin_json_bool(json, "privileges", seeing.layers.privileges);
+        burin_json_bool(json, "limits", seeing.layers.limits);
+    }
+    burin_json_close(json);
+}
+
+/* ---- All of it ---------------------------------------------------------------------- */
+
 static void write_text(
         const struct burin_app *app,
         const struct burin_family *chosen,
@@ -94,6 +157,8 @@ static void write_text(
         if (chosen->programs[i].missing)
             printf("  program   %s is planned only: no kernels yet for %s\n",
                    chosen->programs[i].name, chosen->programs[i].missing);
+    if (has_encoder(model))
+        write_seeing();
     printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, BURIN_COMPILER, SANITIZER);
     printf("  machine   %d cores\n", burin_machine_cores());
     if (found)
@@ -161,6 +226,8 @@ static void write_json(
     }
     burin_json_close(&json);
     burin_json_bool(&json, "chat", model->chat != NULL);
+    if (has_encoder(model))
+        write_seeing_json(&json);
     burin_json_open(&json, "build", '{');
     burin_json_text(&json, "version", BURIN_VERSION, SIZE_MAX);
     burin_json_text(&json, "compiler", BURIN_COMPILER, SIZE_MAX);

@@ -276,7 +276,7 @@ enum burin_status burin_media_clip(
         const struct burin_media *media,
         const char *path,
         const struct burin_vision *vision,
-        struct burin_sampling sampling,
+        struct burin_frame_sampling sampling,
         struct burin_arena *arena,
         struct burin_clip *clip,
         struct burin_error *err)

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-int64_t burin_sample_count(struct burin_sampling sampling, int64_t total, double fps)
+int64_t burin_sample_count(struct burin_frame_sampling sampling, int64_t total, double fps)
 {
     int64_t n = total;
     if (sampling.n_frames)
@@ -15,7 +15,7 @@ int64_t burin_sample_count(struct burin_sampling sampling, int64_t total, double
 }
 
 int64_t burin_sample_index(
-        struct burin_sampling sampling, int64_t i, int64_t n, int64_t total)
+        struct burin_frame_sampling sampling, int64_t i, int64_t n, int64_t total)
 {
     if (sampling.spread == BURIN_SPREAD_EVEN)
         return i * total / n;

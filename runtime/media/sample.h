@@ -13,17 +13,17 @@ enum burin_spread {
 };
 
 /* A number of frames, or so many a second of video; 0 is not said. A number wins. */
-struct burin_sampling {
+struct burin_frame_sampling {
     int n_frames;
     double per_second;
     enum burin_spread spread;
 };
 
 /* How many frames of a video of `total` at `fps`: at least one, never more than there are. */
-int64_t burin_sample_count(struct burin_sampling sampling, int64_t total, double fps);
+int64_t burin_sample_count(struct burin_frame_sampling sampling, int64_t total, double fps);
 
 /* The index of frame i of n. */
 int64_t burin_sample_index(
-        struct burin_sampling sampling, int64_t i, int64_t n, int64_t total);
+        struct burin_frame_sampling sampling, int64_t i, int64_t n, int64_t total);
 
 #endif

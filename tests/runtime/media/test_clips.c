@@ -29,7 +29,7 @@ static enum burin_status read_clip(
 {
     static char path[512];
     const struct burin_vision vision = { .patch = 16, .pool = 3, .max_soft = 70 };
-    const struct burin_sampling sampling = { .n_frames = n_frames };
+    const struct burin_frame_sampling sampling = { .n_frames = n_frames };
     snprintf(path, sizeof path, FOLDER "clips/%s", name);
     return burin_media_clip(the_helper(), path, &vision, sampling, arena, clip, &err);
 }

@@ -13,12 +13,13 @@ static enum burin_status find_stops(struct burin_talk *talk, struct burin_error 
     if (settings->ignore_eos)
         return BURIN_OK;
     if (talk->chat.source) {
-        enum burin_status status = burin_chat_stops(
-                &talk->chat, talk->tokenizer, talk->stop_ids, &talk->n_stop_ids, err);
+        struct burin_chat_facts facts;
+        enum burin_status status =
+                burin_chat_facts(&talk->chat, talk->tokenizer, &facts, err);
         if (status && !settings->raw)
             return status;
-        if (status)
-            talk->n_stop_ids = 0;
+        talk->n_stop_ids = facts.n_stops;
+        memcpy(talk->stop_ids, facts.stops, sizeof facts.stops);
     }
     for (int i = 0; i < talk->n_stop_ids; i++)
         if (talk->stop_ids[i] == eos)
@@ -91,7 +92,8 @@ enum burin_status burin_talk_say(
     if (talk->n_messages == BURIN_MAX_MESSAGES)
         return burin_fail(
                 err, BURIN_ELIMIT, "a talk has at most %d messages", BURIN_MAX_MESSAGES);
-    talk->messages[talk->n_messages++] = (struct burin_message){ role, content };
+    talk->messages[talk->n_messages++] =
+            (struct burin_message){ .role = role, .content = content };
     return BURIN_OK;
 }
 
@@ -154,8 +156,11 @@ static enum burin_status encode_chat(
             &n_pieces, err);
     if (status)
         return burin_app_blame_text(status, "the messages", err);
-    status = burin_chat_encode(
-            talk->tokenizer, pieces, n_pieces, &talk->call, ids, n_ids, err);
+    struct burin_prompt prompt;
+    status =
+            burin_chat_encode(talk->tokenizer, pieces, n_pieces, &talk->call, &prompt, err);
+    *ids = prompt.ids;
+    *n_ids = prompt.n_ids;
     return burin_app_blame_text(status, "the messages", err);
 }
 

@@ -6,6 +6,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -83,6 +84,76 @@ static int control(lua_State *lua)
     return 1;
 }
 
+/* soft(name, item): the name as often as the item has soft tokens. */
+static int soft(lua_State *lua)
+{
+    luaL_checkstring(lua, 1);
+    luaL_checktype(lua, 2, LUA_TTABLE);
+    lua_settop(lua, 2);
+    lua_createtable(lua, 0, 3);
+    lua_pushvalue(lua, 1);
+    lua_setfield(lua, 3, "control");
+    lua_getfield(lua, 2, "n_soft");
+    lua_setfield(lua, 3, "n_soft");
+    lua_getfield(lua, 2, "number");
+    lua_setfield(lua, 3, "item");
+    return 1;
+}
+
+/* split(text, by): what stands between the places where `by` does. */
+static int split(lua_State *lua)
+{
+    size_t length, by_length;
+    const char *at = luaL_checklstring(lua, 1, &length);
+    const char *by = luaL_checklstring(lua, 2, &by_length);
+    const char *const end = at + length;
+
+    luaL_argcheck(lua, by_length > 0, 2, "it is empty");
+    lua_newtable(lua);
+    for (lua_Integer i = 1;; i++) {
+        const char *found = memmem(at, (size_t)(end - at), by, by_length);
+        lua_pushlstring(lua, at, (size_t)((found ? found : end) - at));
+        lua_rawseti(lua, -2, i);
+        if (!found)
+            return 1;
+        at = found + by_length;
+    }
+}
+
+/* keys(x): of a JSON object; nil for anything else. */
+static int keys(lua_State *lua)
+{
+    luaL_checkany(lua, 1);
+    if (lua_istable(lua, 1) && lua_getmetatable(lua, 1))
+        lua_getfield(lua, -1, "keys");
+    else
+        lua_pushnil(lua);
+    return 1;
+}
+
+/* tostring(x): a number that is not whole in its shortest digits, as Python writes it. */
+static int to_string(lua_State *lua)
+{
+    luaL_checkany(lua, 1);
+    if (lua_type(lua, 1) != LUA_TNUMBER || lua_isinteger(lua, 1)) {
+        luaL_tolstring(lua, 1, NULL);
+        return 1;
+    }
+    const double x = lua_tonumber(lua, 1);
+    char digits[40];
+    int n = 0;
+    do
+        snprintf(digits, sizeof digits, "%.*e", n, x);
+    while (n++ < 16 && strtod(digits, NULL) != x);
+
+    const char *exponent = strchr(digits, 'e');
+    const int power = exponent ? atoi(exponent + 1) : 0;
+    if (exponent && power >= -4 && power < 16)
+        snprintf(digits, sizeof digits, "%.*f", n - 1 > power ? n - 1 - power : 1, x);
+    lua_pushstring(lua, digits);
+    return 1;
+}
+
 /* Well-formed text alone: messages are checked before they come here. */
 static int trim(lua_State *lua)
 {
@@ -118,7 +189,7 @@ static void keep_fields(lua_State *lua, const char *const *names)
 
 static void push_environment(lua_State *lua)
 {
-    static const char *const base[] = { "ipairs", "select", "tostring", "type", NULL };
+    static const char *const base[] = { "ipairs", "select", "type", NULL };
     static const char *const string[] = { "byte", "format", "len", "lower",
                                           "sub",  "upper",  NULL };
     static const char *const table[] = { "concat", "insert", NULL };
@@ -142,6 +213,16 @@ static void push_environment(lua_State *lua)
     lua_setfield(lua, -2, "control");
     lua_pushcfunction(lua, trim);
     lua_setfield(lua, -2, "trim");
+    lua_pushcfunction(lua, soft);
+    lua_setfield(lua, -2, "soft");
+    lua_pushcfunction(lua, split);
+    lua_setfield(lua, -2, "split");
+    lua_pushcfunction(lua, keys);
+    lua_setfield(lua, -2, "keys");
+    lua_pushcfunction(lua, to_string);
+    lua_setfield(lua, -2, "tostring");
+    lua_pushlightuserdata(lua, NULL); /* what null is in a JSON text */
+    lua_setfield(lua, -2, "null");
 }
 
 /* ---- The sandbox ---------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* runtime/text/chat_sandbox.h -- A Lua state that can compute and nothing else.
  *
- * A chunk sees control, trim, error, ipairs, select, tostring, type, and a few functions of
- * table and string. It cannot catch an error, load code, reach a file, or go on for long.
+ * A chunk sees control, soft, trim, split, keys, null, error, ipairs, select, tostring, type,
+ * and a few functions of table and string (chat.h). It cannot catch an error, load code, reach a file, or go on for long.
  *
  * Memory   All of it in the sandbox's own arena, until burin_sandbox_close().
  * Threads  One thread at a time. */

@@ -22,7 +22,7 @@ static struct burin_chat chat_of(const char *variant)
 
 static struct burin_message message(const char *role, const char *content)
 {
-    return (struct burin_message){ role, burin_span_of(content) };
+    return (struct burin_message){ .role = role, .content = burin_span_of(content) };
 }
 
 struct pieces {
@@ -39,7 +39,8 @@ static struct pieces render(
 {
     struct pieces pieces;
     ASSERT_OK(burin_chat_render(
-            chat, messages, n, (struct burin_chat_options){ add_generation_prompt, NULL },
+            chat, messages, n,
+            (struct burin_chat_options){ .add_generation_prompt = add_generation_prompt },
             arena, &pieces.at, &pieces.n, &err));
     return pieces;
 }
@@ -178,13 +179,13 @@ static void check_encoded(const struct conversation *c)
 {
     const struct burin_chat chat = chat_of("smollm2-135m");
     struct burin_arena arena = { 0 };
-    struct ids ids;
+    struct burin_prompt prompt;
     const struct pieces pieces =
             render(&chat, c->messages, c->n, c->add_generation_prompt, &arena);
     ASSERT_OK(burin_chat_encode(
-            smollm2_tokenizer(), pieces.at, pieces.n, &arena, &ids.at, &ids.n, &err));
+            smollm2_tokenizer(), pieces.at, pieces.n, &arena, &prompt, &err));
     if (c->has_ids)
-        assert_ids(c->smollm2, ids, c->ids, c->n_ids);
+        assert_ids(c->smollm2, (struct ids){ prompt.ids, prompt.n_ids }, c->ids, c->n_ids);
     burin_arena_close(&arena);
 }
 
@@ -211,7 +212,7 @@ SPEC(what_looks_like_a_control_token_in_a_message_is_text)
 SPEC(an_empty_content_is_an_empty_text)
 {
     const struct burin_chat chat = chat_of("smollm2-360m");
-    const struct burin_message messages[] = { { "system", { NULL, 0 } } };
+    const struct burin_message messages[] = { { .role = "system" } };
     struct burin_arena arena = { 0 };
     const struct burin_span text =
             text_of(render(&chat, messages, 1, false, &arena), &arena);
@@ -264,7 +265,7 @@ SPEC(the_date_is_the_callers)
     struct burin_arena arena = { 0 };
     struct pieces pieces;
     ASSERT_OK(burin_chat_render(
-            &chat, NULL, 0, (struct burin_chat_options){ false, "01 Jan 2030" }, &arena,
+            &chat, NULL, 0, (struct burin_chat_options){ .date = "01 Jan 2030" }, &arena,
             &pieces.at, &pieces.n, &err));
     assert_non_null(strstr(text_of(pieces, &arena).at, "\nToday Date: 01 Jan 2030\n"));
     burin_arena_close(&arena);
@@ -424,34 +425,36 @@ SPEC(a_source_that_is_no_table_of_formats_or_no_lua_is_refused)
 SPEC(a_control_token_that_takes_white_space_takes_it_from_the_texts_beside_it)
 {
     const struct burin_piece pieces[] = {
-        { { "the \t", 5 }, false }, { { "<mask>", 6 }, true },  { { " and", 4 }, false },
-        { { "<tail>", 6 }, true },  { { " \n of", 5 }, false },
+        { .text = span("the \t") }, { .text = span("<mask>"), .control = true },
+        { .text = span(" and") },   { .text = span("<tail>"), .control = true },
+        { .text = span(" \n of") },
     };
     struct burin_arena arena = { 0 };
-    struct ids ids;
-    ASSERT_OK(
-            burin_chat_encode(small_tokenizer(), pieces, 5, &arena, &ids.at, &ids.n, &err));
+    struct burin_prompt prompt;
+    ASSERT_OK(burin_chat_encode(small_tokenizer(), pieces, 5, &arena, &prompt, &err));
 
     const struct ids wanted =
             encode(small_tokenizer(), span("the \t<mask> and<tail> \n of"), BURIN_SPECIALS,
                    &arena);
-    assert_ids(span("pieces"), ids, wanted.at, wanted.n);
+    assert_ids(
+            span("pieces"), (struct ids){ prompt.ids, prompt.n_ids }, wanted.at, wanted.n);
     burin_arena_close(&arena);
 }
 
 SPEC(a_control_token_that_the_vocabulary_lacks_is_named)
 {
-    const struct burin_piece pieces[] = { { { "<|im_end|>", 10 }, true } };
+    const struct burin_piece pieces[] = {
+        { .text = span("<|im_end|>"), .control = true },
+    };
     const struct burin_chat chat = chat_of("smollm2-135m");
     struct burin_arena arena = { 0 };
-    int32_t stops[BURIN_CHAT_MAX_STOPS];
-    struct ids ids;
-    int n;
+    struct burin_chat_facts facts;
+    struct burin_prompt prompt;
     ASSERT_REFUSED(
-            burin_chat_encode(small_tokenizer(), pieces, 1, &arena, &ids.at, &ids.n, &err),
+            burin_chat_encode(small_tokenizer(), pieces, 1, &arena, &prompt, &err),
             BURIN_EMISMATCH, "needs the control token \"<|im_end|>\"");
     ASSERT_REFUSED(
-            burin_chat_stops(&chat, small_tokenizer(), stops, &n, &err), BURIN_EMISMATCH,
+            burin_chat_facts(&chat, small_tokenizer(), &facts, &err), BURIN_EMISMATCH,
             "the vocabulary lacks <|im_end|>, which ends an answer");
     burin_arena_close(&arena);
     close_tokenizer(small_tokenizer());
@@ -467,11 +470,12 @@ SPEC(twelve_conversations_have_the_references_ids)
 SPEC(an_answer_of_smollm2_ends_with_one_of_two_tokens)
 {
     const struct burin_chat chat = chat_of("smollm2-135m");
-    int32_t stops[BURIN_CHAT_MAX_STOPS];
-    int n;
-    ASSERT_OK(burin_chat_stops(&chat, smollm2_tokenizer(), stops, &n, &err));
-    assert_int_equal(n, 2);
-    assert_int_equal(stops[0], 2);
-    assert_int_equal(stops[1], 0);
+    struct burin_chat_facts facts;
+    ASSERT_OK(burin_chat_facts(&chat, smollm2_tokenizer(), &facts, &err));
+    assert_int_equal(facts.n_stops, 2);
+    assert_int_equal(facts.stops[0], 2);
+    assert_int_equal(facts.stops[1], 0);
+    assert_int_equal(facts.think_from, -1);
+    assert_false(facts.has_sampling);
     close_tokenizer(smollm2_tokenizer());
 }

@@ -66,16 +66,20 @@ static void write_head(const struct burin_plan *plan, FILE *out)
                                           : 0.0;
     fprintf(out, "%s   %s elements, %.2f bits each\n", model->name,
             burin_grouped(model->n_elements).text, bits);
-    fprintf(out, "  family       %s%s\n", plan->family->name,
-            plan->family->exact ? ", exact" : "");
     if (plan->family->sm)
-        fprintf(out, "  card         %s, compute capability %d.%d\n", plan->card.name,
-                plan->card.sm / 10, plan->card.sm % 10);
+        fprintf(out,
+                "  card         %s, compute capability %d.%d\n"
+                "  family       %s: kernels for %d.%d and above\n",
+                plan->card.name, plan->card.sm / 10, plan->card.sm % 10, plan->family->name,
+                plan->family->sm / 10, plan->family->sm % 10);
     else
-        fprintf(out, "  threads      %d\n", plan->n_threads);
+        fprintf(out, "  family       %s%s\n  threads      %d\n", plan->family->name,
+                plan->family->exact ? ", exact" : "", plan->n_threads);
     out_of(out, "  context      ", plan->n_ctx, model->n_ctx, " tokens (--ctx-size)");
     fprintf(out, " x %d at once (--parallel)\n", plan->n_sequences);
-    fprintf(out, "  step         %s tokens (--batch-size), logits of %s\n",
+    fprintf(out,
+            "  step         one pass of the decoder: %s tokens at most (--batch-size), "
+            "logits of %s\n",
             burin_grouped(plan->n_batch).text, burin_grouped(plan->n_outputs).text);
     if (plan->n_draft)
         fprintf(out, "  draft        %d tokens a step and sequence (--draft)\n",
@@ -104,27 +108,31 @@ static void write_owners(const struct burin_plan *plan, FILE *out)
 
 /* ---- Runs ------------------------------------------------------------------------------- */
 
-/* "72.0 KiB carried + the larger of 11.1 MiB body, 12.1 MiB head": what is kept all through a
- * run, and what its phases, one after the other, take beside it. */
-static void write_phases(
+/* "arena 72.0 KiB kept throughout + the larger phase: 11.1 MiB body, 12.1 MiB head": phases
+ * follow each other. */
+static void write_arena(
         const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
 {
     const struct burin_program *program = run->program;
-    const int n_phases = program->n_costs - program->n_carried;
-    bool begun = false;
-    for (int row = 0; row < program->n_costs; row++) {
-        const struct burin_chunk_cost *cost = &program->costs[row];
-        const int64_t bytes = (int64_t)burin_linear_at(
-                &cost->bytes, &plan->params, run->extents[cost->bytes.extent]);
-        if (!bytes && row < program->n_carried)
-            continue;
-        fprintf(out, "%s%s%s %s",
-                !begun                      ? " "
-                : row <= program->n_carried ? " + "
-                                            : ", ",
-                row == program->n_carried && n_phases > 1 ? "the larger of " : "",
-                burin_human_bytes(bytes).text, cost->phase);
-        begun = true;
+    int64_t carried = 0;
+    for (int row = 0; row < program->n_carried; row++) {
+        const struct burin_linear *bytes = &program->costs[row].bytes;
+        carried +=
+                (int64_t)burin_linear_at(bytes, &plan->params, run->extents[bytes->extent]);
+    }
+    fprintf(out, "arena");
+    if (carried)
+        fprintf(out, " %s kept throughout +", burin_human_bytes(carried).text);
+    const bool several = program->n_costs - program->n_carried > 1;
+    if (several)
+        fprintf(out, " the larger phase:");
+    for (int row = program->n_carried; row < program->n_costs; row++) {
+        const struct burin_linear *bytes = &program->costs[row].bytes;
+        const size_t phase =
+                burin_linear_at(bytes, &plan->params, run->extents[bytes->extent]);
+        fprintf(out, "%s %s%s%s", row > program->n_carried ? "," : "",
+                burin_human_bytes((int64_t)phase).text, several ? " " : "",
+                several ? program->costs[row].phase : "");
     }
 }
 
@@ -147,8 +155,8 @@ static void write_cpu_programs(const struct burin_plan *plan, FILE *out)
 {
     struct burin_plan_run run;
     for (int i = 0; burin_plan_run_at(plan, i, &run); i++) {
-        fprintf(out, "  program %s: arena", run.program->name);
-        write_phases(plan, &run, out);
+        fprintf(out, "  program %s: ", run.program->name);
+        write_arena(plan, &run, out);
         fprintf(out, "; %d kernels a run\n", run.program->graph.kernel_nodes);
     }
     for (int p = 0; p < plan->family->n_programs; p++)
@@ -227,9 +235,9 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
             continue;
         const enum burin_extent extent =
                 burin_is_encoder(run.program) ? BURIN_SOFT : BURIN_TOKENS;
-        fprintf(out, "  %s of %s %s: arena", run.program->name,
+        fprintf(out, "  %s of %s %s: ", run.program->name,
                 burin_grouped(run.extents[extent]).text, burin_extent_name(extent));
-        write_phases(plan, &run, out);
+        write_arena(plan, &run, out);
         fprintf(out, "; its largest pieces\n");
         write_pieces(plan, &run, out);
     }

@@ -224,7 +224,7 @@ spec("a family that a card can't run is refused, one that is older than it is pl
   spec.contains(output, "--target sm90 does not run on l4")
   output, code = spec.shell "gen/gen plan llama_tiny --card h200 --target sm80"
   spec.equal(code, 0, output)
-  spec.contains(output, "family       sm80")
+  spec.contains(output, "family       sm80: kernels for 8.0 and above")
   output, code = gen_plan "llama_tiny --card 16GiB,sm_75"
   spec.equal(code, 2)
   spec.contains(output, "is older than what llama_tiny")

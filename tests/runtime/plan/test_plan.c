@@ -408,7 +408,7 @@ SPEC(an_encoder_is_planned_where_pictures_are_asked_for)
     FILE *out = fmemopen(text, sizeof text, "w");
     burin_plan_report(&plan, out);
     fclose(out);
-    assert_non_null(strstr(text, "program step: arena 384 KiB carried"));
+    assert_non_null(strstr(text, "program step: arena 384 KiB kept throughout"));
     assert_non_null(strstr(text, "program encode_image: not in this plan"));
 
     request.images_given = true;

@@ -41,8 +41,9 @@ SPEC(the_report_says_what_each_graph_costs_and_what_it_saves)
     assert_in_text("without its graph");
     assert_in_text("as 2, 50 % of it padding");
     assert_in_text(
-            "step of 2,048 tokens: arena 1.25 MiB carried + the larger of 6.00 MiB body, "
-            "12.0 MiB head; its largest pieces");
+            "step of 2,048 tokens: arena 1.25 MiB kept throughout + the larger phase: "
+            "6.00 MiB body, 12.0 MiB head; its largest pieces");
+    assert_in_text("encode_image of 1,120 soft tokens: arena 148 MiB; its largest pieces");
     assert_in_text(
             "buffer ff                   (10080, 3072) bf16           61,931,520 bytes");
     assert_in_text(

@@ -3,7 +3,8 @@
 --   return op.define "rms_norm" {
 --     inputs = { "x", "weight" },        in the order of a description's call; "weight?" may be
 --                                        left out. Attributes follow: rms_norm(x, w, { eps = 1 }).
---     attrs = { eps = "number" },        "number?" may be left out
+--     attrs = { eps = "number" },        "number?" may be left out; also "count" (a positive
+--                                        integer), "list" (of numbers), "boolean", "string"
 --     shape = function(x, weight, attrs) shapes in (lists of sizes; a KV cache is its table),
 --                                        the result's shape out; may fill attrs. op.check().
 --     bytes, reference                   see style.md, for people and tests

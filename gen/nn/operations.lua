@@ -11,6 +11,8 @@ local quoted = names.quoted
 local MAX_OPS = 1024    -- of a program or a block; the passes' time grows faster than their number
 local MAX_F32 = 3.4e38  -- attributes are emitted as floats
 
+local lua_type = { list = "table", count = "number" }
+
 return function(t)
   local face, fail, is, kinds = t.face, t.fail, t.is, t.kinds
   local source, at_line, describe_type, settle = t.source, t.at_line, t.describe_type, t.settle
@@ -46,11 +48,15 @@ return function(t)
         fail("%s: %s is the same in all layers of a block; give kinds of layers their own block",
           def.name, name)
       end
-      if size.is(value) and want == "number" then
+      if size.is(value) and (want == "number" or want == "count") then
         attrs[name] = at_line(def.name, function() return value:value() end)
       end
       local x = attrs[name]
-      if type(x) ~= (want == "list" and "table" or want) then
+      if want == "count" and not (math.type(x) == "integer" and x >= 1 and x < 2 ^ 31) then
+        fail("%s: %s must be a positive integer, got %s", def.name, name,
+          type(x) == "number" and tostring(x) or describe_type(value))
+      end
+      if type(x) ~= (lua_type[want] or want) then
         fail("%s: %s must be a %s, got %s", def.name, name, want, describe_type(value))
       end
       if want == "number" and not (x >= -MAX_F32 and x <= MAX_F32) then

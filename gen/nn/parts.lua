@@ -176,11 +176,13 @@ return function(t)
       if not names.is_program(name) then
         fail("model: %s can't be a program's name: %s", quoted(name), names.PROGRAM_RULE)
       end
-      if type(run) ~= "function" and not is(run, kinds.encoder) then
-        fail("model.%s must be a function, or nn.encoder", name)
+      local counts_sequences = name == "step" or name == "draft"
+      if counts_sequences and type(run) ~= "function" then
+        fail("model.%s must be a function", name)
       end
-      if (name == "step" or name == "draft") and is(run, kinds.encoder) then
-        fail("model.%s counts sequences, nn.encoder is for others", name)
+      if not counts_sequences and not is(run, kinds.encoder) then
+        fail("model.%s must be nn.encoder({ smallest = ..., largest = ... }, function(w) ... end)",
+          name)
       end
       t.described.programs[name] = run
     end,

@@ -9,6 +9,14 @@ local standard = require "gen.standard"
 local quoted = names.quoted
 
 local MAX_INPUTS = 32
+local MAX_PROGRAMS = 8 -- BURIN_MAX_PROGRAMS, runtime/plan/plan.h
+
+-- What rows of a program are counted in.
+local counted = {
+  step = { tokens = true, sequences = true, outputs = true },
+  encoder = { soft = true },
+}
+counted.draft = counted.step
 
 return function(t)
   local model, words, face, fail, is, kinds = t.model, t.words, t.face, t.fail, t.is, t.kinds
@@ -90,7 +98,16 @@ return function(t)
   -- not be written over by the same step.
   local function check_caches(section)
     local cache
+    local changed = {} -- a step changes a state once
     for _, node in ipairs(section.ops) do
+      local state = node.def.state == "state" and node.def.takes
+      for name in pairs(state or {}) do
+        local tensor = state[name] == "state" and graph.input(node, name)
+        if tensor and changed[tensor] then
+          fail("block '%s': %s is changed by two operations", section.kind.name, tensor.role)
+        end
+        changed[tensor or node] = true
+      end
       for _, input in ipairs(node.inputs) do
         local state = input.tensor.state == "kv" and input.tensor
         if state and cache and state ~= cache then
@@ -124,6 +141,13 @@ return function(t)
         return
       end
     end
+  end
+
+  local function is_read(section, state)
+    for _, node in ipairs(section.ops) do
+      for _, input in ipairs(node.inputs) do if input.tensor == state then return true end end
+    end
+    return false
   end
 
   -- Trace each kind of the group once: a call w.layers(x, batch).
@@ -176,6 +200,11 @@ return function(t)
           graph.is_tensor(result) and size.shape_text(result.shape) or describe_type(result))
       end
       section.result = result
+      for _, value in ipairs(block.values) do
+        if value.state == "state" and not is_read(section, value) then
+          fail("block '%s': no operation keeps %s", block.name, value.role)
+        end
+      end
       check_caches(section)
       rings_last(section)
     end
@@ -265,6 +294,21 @@ return function(t)
     end
   end
 
+  -- Rows in what the program's graphs are counted in, and in nothing else.
+  local function check_extents(name)
+    local allowed = counted[t.program.smallest and "encoder" or name]
+    local has_rows = false
+    for _, row in ipairs(graph.flat(t.program)) do
+      local extent = graph.extent(row.op.result)
+      has_rows = has_rows or extent ~= nil
+      if extent and not allowed[extent] then
+        graph.refuse(row.op, "%s: its rows are %s, %s counts others", row.op.def.name, extent,
+          t.program.smallest and "an encoder" or name)
+      end
+    end
+    if not has_rows then fail("%s: nothing in it has rows", name) end
+  end
+
   -- One program: its function runs once.
   local function trace(name, run)
     t.program = { name = name, inputs = {}, outputs = {}, ops = {}, appended = {} }
@@ -275,6 +319,7 @@ return function(t)
     local result = unwrap((run(by_role(model.members, "model"), wrap(batch))))
     take_result(name, result)
     check_outputs(name)
+    check_extents(name)
     check_contract(name)
     t.ops = nil
     return t.program
@@ -293,6 +338,7 @@ return function(t)
       if (a == "step") ~= (b == "step") then return a == "step" end
       return a < b
     end)
+    if #keys > MAX_PROGRAMS then fail("model has %d programs, at most %d", #keys, MAX_PROGRAMS) end
     if not functions.step then
       fail("model has no step: write function model.step(w, batch), which gives logits")
     end

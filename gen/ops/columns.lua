@@ -5,7 +5,7 @@ local op = require "gen.op"
 
 return op.define "columns" {
   inputs = { "x" },                             -- x (rows, of * d); y (rows, d)
-  attrs  = { part = "number", of = "number" },  -- part from 1
+  attrs  = { part = "count", of = "count" },  -- part from 1
   reshape = "x",
 
   shape = function(x, attrs)

@@ -5,7 +5,7 @@ local op = require "gen.op"
 
 return op.define "expert_begin" {
   inputs = { "experts" }, -- (rows, k), from gen/ops/top_k.lua
-  attrs  = { n_experts = "number" },
+  attrs  = { n_experts = "count" },
   cuda   = { kernels = 1 }, -- one block: whole numbers may be added in any order
   takes = { experts = "i32" },
   result_dtype = "i32",

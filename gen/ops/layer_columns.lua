@@ -5,7 +5,7 @@ local op = require "gen.op"
 
 return op.define "layer_columns" {
   inputs = { "x" }, -- (rows, n_layers * width)
-  attrs  = { width = "number" },
+  attrs  = { width = "count" },
   cuda   = { kernels = 1 },
   partition = "rows",
 

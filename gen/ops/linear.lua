@@ -14,6 +14,7 @@ return op.define "linear" {
 
   shape = function(x, weight)
     local k = x[#x]
+    op.check(#x == 2, "x must be (rows, k), got %s", op.shape_text(x))
     op.check(#weight == 2 and weight[2] == k,
       "weight must be (outputs, %s), got %s", k, op.shape_text(weight))
     return { x[1], weight[1] }

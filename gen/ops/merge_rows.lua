@@ -5,7 +5,7 @@ local size = require "gen.size"
 
 return op.define "merge_rows" {
   inputs = { "x" },           -- x (n * rows, d); y (rows, n * d)
-  attrs  = { n = "number" },
+  attrs  = { n = "count" },
   reshape = "x",
 
   shape = function(x, attrs)

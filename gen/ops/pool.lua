@@ -6,7 +6,7 @@ local size = require "gen.size"
 
 return op.define "pool" {
   inputs = { "x" }, -- (size * rows, d)
-  attrs  = { size = "number", scale = "number?" },
+  attrs  = { size = "count", scale = "number?" },
   cuda   = { kernels = 1 },
   wide = true, -- Gemma's scale and what is subtracted next want more than 8 bits
   gathers = { "x" },

@@ -5,7 +5,7 @@ local op = require "gen.op"
 
 return op.define "sinusoids" {
   inputs = {},
-  attrs  = { n = "number", d = "number", longest = "number" },
+  attrs  = { n = "count", d = "count", longest = "number" },
   cuda   = { kernels = 1 },
 
   shape = function(attrs)

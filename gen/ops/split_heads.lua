@@ -6,7 +6,7 @@ local size = require "gen.size"
 
 return op.define "split_heads" {
   inputs = { "x" }, -- x (rows, n_heads * of * d_head); y (rows, n_heads * d_head)
-  attrs  = { part = "number", of = "number", d_head = "number" }, -- part from 1
+  attrs  = { part = "count", of = "count", d_head = "count" }, -- part from 1
   cuda = { kernels = 1 },
   strided = { "x" },
   partition = "rows",

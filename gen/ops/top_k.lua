@@ -5,7 +5,7 @@ local op = require "gen.op"
 
 return op.define "top_k" {
   inputs = { "logits" }, -- (rows, n)
-  attrs  = { k = "number" },
+  attrs  = { k = "count" },
   cuda   = { kernels = 1 },
   result_dtype = "i32",
   partition = "rows",

@@ -38,6 +38,9 @@ end
 -- The same memory with other dims, or some of its columns.
 local function reshape(program, node)
   local x = graph.input(node, node.def.reshape)
+  if graph.root(x).input then
+    graph.refuse(node, "%s: an input comes in the dims it is declared in", node.def.name)
+  end
   if not node.attrs.column then
     node.result.alias_of = x
     return

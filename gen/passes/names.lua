@@ -90,6 +90,8 @@ return function(program, context)
         name = name .. "_" .. section.signature:gsub("[^%w]+", "_")
       end
       name = program.prefix .. name
+      if not names.is_identifier(name) then name = program.prefix .. section.kind.name end
+      if not names.is_identifier(name) then name = program.prefix .. "decoder_block" end
       local base, n = name, 1
       while functions[name] do
         n = n + 1

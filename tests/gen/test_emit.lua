@@ -219,11 +219,11 @@ return model
   an_encoder = [[
 local d = nn.dims { d_model = 32, d_patch = 12, n_vocab = 64 }
 local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), w_in = nn.weight("in", { d.d_model, d.d_patch }), norm = nn.weight("norm", { d.d_model }) }
-function model.encode_image(w)
+model.encode_image = nn.encoder({ smallest = 4, largest = 64 }, function(w)
   local pixels = nn.input("pixels", { nn.soft, d.d_patch }, "f32")
   local h = nn.linear(pixels, w.w_in) * 0.5
   return { soft_tokens = nn.rms_norm(nn.gelu_tanh(h) + h, w.norm, { eps = 1e-6 }) }
-end
+end)
 function model.step(w, batch)
   return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
 end
@@ -240,7 +240,7 @@ local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), layers = 
 function model.step(w, batch)
   return nn.linear(nn.rows(w.layers(nn.embedding(batch.token_ids, w.e), batch), batch.output_rows), w.e)
 end
-function model.embed_text(w, batch)
+function model.draft(w, batch)
   return nn.rows(w.layers(nn.embedding(batch.token_ids, w.e) * 2, batch), batch.output_rows)
 end
 return model

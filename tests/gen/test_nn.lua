@@ -258,9 +258,9 @@ local model = nn.model { norm = nn.weight("norm", { 128 }), e = nn.weight("e", {
 function model.step(w, batch)
   return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
 end
-function model.encode(w)
+model.encode = nn.encoder({ smallest = 4, largest = 64 }, function(w)
   return nn.rms_norm(nn.input("pixels", { nn.soft * 9, 128 }), w.norm, { eps = 1e-6 })
-end
+end)
 return model
 ]]
   local families = describe.planned(model, { quant = "f32" })

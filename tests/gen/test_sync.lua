@@ -50,7 +50,7 @@ spec("rows that are gathered were written by other threads: a barrier, though bo
   local x = w.layers(nn.embedding(batch.token_ids, w.embed), batch)
   return nn.linear(nn.rows(x, batch.output_rows), w.embed)
 end
-function model.other(w, batch)
+function model.draft(w, batch)
   local x = nn.embedding(batch.token_ids, w.embed)
   x = w.layers(nn.rows(x, nn.input("order", { nn.tokens }, "i32")), batch)
   return nn.linear(nn.rows(x, batch.output_rows), w.embed)]]))

@@ -16,15 +16,19 @@ function tables.inputs(program, context)
     end
   end
   for _, row in ipairs(graph.flat(program)) do
+    local own = {} -- an operation's inputs come first: positions in a plane aren't the step's
     for _, input in ipairs(row.op.inputs) do
       local tensor = input.tensor
+      own[input.name] = true
       if tensor.input then wanted[tensor.input] = tensor end
       if tensor.state == "state" or (tensor.window or 0) > 0 then want "state_of" end
     end
     for _, name in ipairs(row.op.def.reads or {}) do want(name) end
     for _, dtype in ipairs(context.family.sm and {} or context.family.kv_dtypes) do
       local kernel = node.kernel(row.op, row.section, context, dtype)
-      for _, arg in ipairs(kernel and kernel.args or {}) do want(arg) end
+      for _, arg in ipairs(kernel and kernel.args or {}) do
+        if not own[arg] then want(arg) end
+      end
     end
   end
   local inputs = {}

@@ -160,6 +160,7 @@ local function describe(root, options)
   end
   if config then
     config:check(model)
+    model.config_text = config.text
     if not options.variant then model.variant = "config" end
   end
   model.chat = read(folder .. "/" .. architecture .. "_chat.lua")

@@ -12,7 +12,8 @@
 -- gives the field `window` of a variant's row the value of that key, `rope_local` what nn.rope
 -- takes, and says of vision_config that it changes nothing here. Besides:
 --
---   d_ple = { "hidden_size_per_layer_input", 0 }      what a row or a file means by saying nothing
+--   d_ple = { "hidden_size_per_layer_input", 0 }      what a row or a file means by saying nothing;
+--                                    "none" is what a file says with null
 --   vision = { object = "vision_config", n_layers = "num_hidden_layers", ... }
 --                                    a table of its own in the row; none where the file has none
 --   is = { patch_size = 16 }         the only value that the description computes with
@@ -44,7 +45,7 @@ local function read(path)
   if type(value) ~= "table" or not value[json.KEYS] then
     fail(4, "%s: an object was expected", path)
   end
-  return value
+  return value, text
 end
 
 local function is_object(x) return type(x) == "table" and x[json.KEYS] ~= nil end
@@ -192,7 +193,7 @@ function Config:field(field, entry, like)
   end
   local value
   if entry then value = self:first(key) else value = self:told(field) end
-  if value == nil and entry then value = entry.default end
+  if value == nil and entry and entry.default ~= nil then return entry.default end
   if value == nil then
     self:complain("%s is missing: %s needs it", (key:gsub(" ", " or ")), field)
     return nil
@@ -398,11 +399,11 @@ end
 
 -- options: variant (or nil), name (of the description, for messages).
 function config.open(path, options)
-  local values = read(path)
+  local values, text = read(path)
   local why = hf.flatten(values)
   if why then fail(4, "%s: %s", path, why) end
   return setmetatable({
-    path = path, values = values, found = by_path(values), variant = options.variant,
+    path = path, text = text, values = values, found = by_path(values), variant = options.variant,
     name = options.name, own = { fields = {}, ignored = {}, is = {} }, known = {}, wrong = {},
   }, Config)
 end

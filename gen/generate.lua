@@ -129,6 +129,7 @@ function generate.files(model, families, options)
   local function add(name, text) files[#files + 1] = { name = name, text = text } end
   add(model.name .. ".h", tables_text.header(model, families, options))
   add(model.name .. ".c", tables_text.source(model, families, options))
+  add("config.json", require("gen.emit.config").text(model))
   if not options.tables_only then
     local c = require "gen.emit.c"
     for _, family in ipairs(families) do

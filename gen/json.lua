@@ -1,5 +1,6 @@
 -- gen/json.lua -- JSON from files that are not ours: config.json, the head of a safetensors
 -- file, an index of shards. Objects keep their keys' order in [json.KEYS]; null is json.NULL.
+-- And JSON of ours: a table with [1], or nothing in it, is a list, others have their keys sorted.
 
 local json = { KEYS = {}, NULL = setmetatable({}, { __tostring = function() return "null" end }) }
 
@@ -131,6 +132,37 @@ function json.decode(text)
   if ok then return result end
   if type(result) == "table" then return nil, result.json end
   error(result, 0)
+end
+
+local function quoted(text)
+  return '"' .. text:gsub('[%c"\\]', function(c) return ("\\u%04x"):format(c:byte()) end) .. '"'
+end
+
+local function number_text(x)
+  if math.type(x) == "integer" then return ("%d"):format(x) end
+  assert(x == x and math.abs(x) < math.huge, "JSON has no such number")
+  return (("%.14g"):format(x):gsub("^(%-?%d+)$", "%1.0"))
+end
+
+-- Lists of plain values stand in one line.
+function json.encode(x, indent)
+  indent = indent or ""
+  if x == json.NULL then return "null" end
+  if type(x) == "string" then return quoted(x) end
+  if type(x) == "number" then return number_text(x) end
+  if type(x) ~= "table" then return tostring(x) end
+  local inner, parts = indent .. "  ", {}
+  if x[1] ~= nil or next(x) == nil then
+    for i, value in ipairs(x) do parts[i] = json.encode(value, inner) end
+    return "[" .. table.concat(parts, ", ") .. "]"
+  end
+  local names = {}
+  for name in pairs(x) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    parts[i] = ("%s%s: %s"):format(inner, quoted(name), json.encode(x[name], inner))
+  end
+  return "{\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "}"
 end
 
 return json

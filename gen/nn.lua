@@ -50,7 +50,8 @@ local function tracer(source)
   local t = {
     source = source, kinds = kinds, is = is,
     model = {
-      dims = {}, weights = {}, variants = {}, programs = {}, model_type = {}, config_keys = {},
+      dims = {}, weights = {}, variants = {}, programs = {}, model_type = {},
+      config_keys = { fields = {}, ignored = {}, is = {} },
     },
     words = {},
     program = nil,  -- that is being traced

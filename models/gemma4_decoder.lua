@@ -21,7 +21,7 @@ end
 decoder.config = {
   layer_types = "layer_types",
   window = "sliding_window",
-  n_global_kv_heads = { "num_global_key_value_heads", 0 },   -- 0: n_kv_heads
+  n_global_kv_heads = { "num_global_key_value_heads", "none" },   -- then n_kv_heads
   d_global_head = { "global_head_dim", 512 },
   sliding_rope = { "rope_parameters.sliding_attention", { theta = 10000 } },
   global_rope = { "rope_parameters.full_attention",
@@ -49,7 +49,7 @@ function decoder.of(v)
   local d = nn.dims {
     n_layers = v.n_layers, d_model = v.d_model, d_ff = v.d_ff, n_vocab = v.n_vocab or 262144,
     n_ctx = v.n_ctx, n_heads = v.n_heads, n_kv_heads = v.n_kv_heads, d_head = v.d_head or 256,
-    n_global_kv_heads = v.n_global_kv_heads > 0 and v.n_global_kv_heads or v.n_kv_heads,
+    n_global_kv_heads = v.n_global_kv_heads == "none" and v.n_kv_heads or v.n_global_kv_heads,
     d_global_head = v.d_global_head,
   }
   d.d_q, d.d_kv = d.n_heads * d.d_head, d.n_kv_heads * d.d_head

@@ -11,7 +11,7 @@ local v = nn.variants {
   config = decoder.config,
   { "12b", n_layers = 48, d_model = 3840, d_ff = 15360, n_heads = 16, n_kv_heads = 8,
     n_global_kv_heads = 1, layer_types = decoder.every(6, 48), window = 1024, n_ctx = 262144,
-    k_eq_v = true, bidirectional = "vision", cap = 30 },
+    k_eq_v = true, bidirectional = "vision", cap = 30.0 },
 }
 
 local text = decoder.of(v)

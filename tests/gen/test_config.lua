@@ -292,7 +292,7 @@ end)
 spec("heads of global layers that are said in vain, where keys aren't values", function()
   local text = flat(golden "e4b", 512, 1)
   local row = gemma(text, "e4b")
-  spec.equal(row.n_global_kv_heads, 0)
+  spec.equal(row.n_global_kv_heads, "none")
 end)
 
 spec("tiny Gemmas take all sizes from their files", function()
@@ -345,4 +345,27 @@ end)
 spec("a release of another variant", function()
   spec.contains(no_gemma(golden "e4b", "31b"), "audio_config is there, 31b has none")
   spec.contains(no_gemma(golden "31b", "e4b"), "audio_config is missing, e4b has one")
+end)
+
+-- ---- The other way round ----------------------------------------------------------------------
+
+spec("every model's own config.json says what the model is", function()
+  for name, variants in pairs {
+    llama = {}, llama_tiny = {}, qwen3_5 = {}, gemma4 = {}, gemma4_unified = {},
+  } do
+    local n = 1
+    repeat
+      local options = { path = "models/" .. name .. ".lua", name = name, architecture = name, variant = variants[n],
+        include_folders = { { path = "models", name = "models/" } } }
+      local model = describe(options)
+      for i, variant in ipairs(model.variants) do variants[i] = variant end
+      local text = require("gen.emit.config").text(model)
+      accepted(text, { model = name, variant = variants[n] or model.variants[1] })
+      if name ~= "qwen3_5" or n == 1 then -- a row with experts has other fields than the first
+        local _, supplied = accepted(text, { model = name })
+        spec.equal(shapes(supplied), shapes(model), name .. " " .. tostring(variants[n]))
+      end
+      n = n + 1
+    until n > #variants
+  end
 end)

@@ -31,9 +31,9 @@ function structs.weight_field(row)
   local weight = row.weight
   local shape = size.shape_text(weight.shape)
   if row.pack == "vector" then
-    return ("    const float *%s; /* %s */"):format(weight.role, shape)
+    return text.member("const float *" .. weight.role, shape)
   end
-  return ("    const uint8_t *%s; /* %s, %s */"):format(weight.role, shape, row.format)
+  return text.member("const uint8_t *" .. weight.role, ("%s, %s"):format(shape, row.format))
 end
 
 function structs.weight_value(row, base)
@@ -208,7 +208,7 @@ function structs.buffers(put, program)
   put("/* What a step keeps in the arena: planned by gen/passes/place.lua. */")
   put("struct %s_buffers {", name)
   for _, buffer in ipairs(program.buffers) do
-    put("    %s *%s; /* %s */", c_type[buffer.dtype], buffer.name, buffer_comment(buffer))
+    put(text.member(("%s *%s"):format(c_type[buffer.dtype], buffer.name), buffer_comment(buffer)))
   end
   local scratch = false
   for i = 1, #program.phases do

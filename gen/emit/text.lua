@@ -53,6 +53,13 @@ function text.declare(head, params)
   return head .. "(\n" .. indent .. table.concat(params, ",\n" .. indent) .. ")"
 end
 
+-- A declaration and what is said of it: behind it, or where that is too long in front of it.
+function text.member(declaration, comment)
+  local line = ("    %s; /* %s */"):format(declaration, comment)
+  if #line <= COLUMNS then return line end
+  return ("    /* %s */\n    %s;"):format(comment, declaration)
+end
+
 -- `left = right;`, broken behind the sign where it is too long.
 function text.assign(indent, left, right)
   local line = indent .. left .. " = " .. right .. ";"

@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) void ${name}_rows(
 % end
 static void ${name}(
         struct burin_partial p,
-        const ${query} *restrict q, /* (n_rows, ${d}), scaled: scores are in units of log 2 */
+        const ${query} *restrict q, /* (n_rows, ${d}), scaled: scores in units of log 2 */
         const uint8_t *restrict keys, /* ${kv == "bf16" and "pairs along d, 64 keys" or "(d, 64)"}: gen/ops/attention.lua */
         const uint8_t *restrict values,
         int n_rows,

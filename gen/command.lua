@@ -24,6 +24,7 @@ Options
   --target T           any | native | avx512 | portable (default any: all of them,
                        chosen when it runs)
   --config FILE        a config.json: supplies the sizes, or with --variant checks them
+  --name NAME          what such a variant is called (default: config)
   --out DIR            where to write (default build/gen/NAME)
   --probe              calls to burin_probe() after each operation, for tests
   --after PASS         gen show: trace, or a pass as `gen show MODEL --after ?` lists them
@@ -44,6 +45,7 @@ local takes_value = {
   ["--model"] = "model", ["--variant"] = "variant", ["--quant"] = "quant",
   ["--weights"] = "weights",
   ["--target"] = "target", ["--config"] = "config", ["--out"] = "out", ["--after"] = "after",
+  ["--name"] = "name",
 }
 local flags = { ["--probe"] = "probe", ["--help"] = "help", ["-h"] = "help" }
 
@@ -144,6 +146,12 @@ local function describe(root, options)
     fail(2, "%s can't be a model's name: letters, digits, '.', '_' and '-'",
       names.quoted(architecture))
   end
+  if options.name and not names.is_file_name(options.name) then
+    fail(2, "--name: %s can't be a name: letters, digits, '.', '_' and '-'", names.quoted(options.name))
+  end
+  if options.name and (options.variant or not options.config) then
+    fail(2, "--name is what the sizes of --config are called, without --variant")
+  end
   local folder = path:match "^(.*)/[^/]*$" or "."
   local config = options.config
     and require("gen.config").open(options.config, { variant = options.variant, name = name })
@@ -161,7 +169,7 @@ local function describe(root, options)
   if config then
     config:check(model)
     model.config_text = config.text
-    if not options.variant then model.variant = "config" end
+    if not options.variant then model.variant = options.name or "config" end
   end
   model.chat = read(folder .. "/" .. architecture .. "_chat.lua")
   return model

@@ -12,7 +12,7 @@ enum {
     TERMINAL_EVERY_MS = 100,
     PLAIN_EVERY_MS = 5000,
     MAX_BAR = 40,
-    AROUND_BAR = 48, /* columns for the text beside the bar */
+    AROUND_BAR = 60, /* columns for the text beside the bar */
 };
 
 void burin_progress_begin(
@@ -63,6 +63,10 @@ static void draw(struct burin_progress *bar, int64_t done, int64_t total, double
         fprintf(bar->out, "%s: ", bar->what);
     }
     fprintf(bar->out, "%3.0f %%  %s of %s", 100 * share, have.text, all.text);
+    if (bytes && now > bar->began_ms)
+        fprintf(bar->out, "  %s/s",
+                burin_human_bytes((int64_t)((double)done / (now - bar->began_ms) * 1e3))
+                        .text);
     const double left_s = share > 0 ? (now - bar->began_ms) * (1 - share) / share / 1e3 : 0;
     if (share > 0.02)
         fprintf(bar->out, "  %.0f s left", left_s);

@@ -5,6 +5,7 @@
  *     burin_progress_update(&bar, done, total);       // as often as you like
  *     burin_progress_end(&bar);                       // the line is empty again
  *
+ * Shows    The share, how much of how much, for bytes the rate, and how long it still takes.
  * Where    On a terminal a bar, redrawn at most ten times a second and first after 300 ms.
  *          Elsewhere nothing, or with `verbose` a plain line every five seconds.
  * Memory   No allocation: a bar may be updated while an engine is sealed. */

@@ -81,6 +81,8 @@ return model
     ["--model llama_tiny --quant x"] = "there are: auto, f32",
     ["--model llama_tiny --target x"] = "there are: any, native, avx512, portable",
     ["--model llama_tiny --quant auto"] = "--weights",
+    ["--model llama_tiny --name x"] = "--name is what the sizes of --config are called",
+    ["--model llama_tiny --config c.json --name a/b"] = "can't be a name",
     ["--nothing"] = "unknown option --nothing",
     ["--model"] = "--model needs a value",
     ["show"] = "name a description",
@@ -95,6 +97,16 @@ return model
     spec.equal(#output < 5000 and code, 2, args .. ": " .. output)
     spec.contains(output, part)
   end
+end)
+
+spec("a config.json's sizes go by a name, and the file lies beside what they became", function()
+  gen "--model llama_tiny --out first"
+  local text = read(folder .. "/first/config.json")
+  describe("sizes.json", text)
+  local output, code = gen "--model llama_tiny --config sizes.json --name mine --out second"
+  spec.equal(code, 0, output)
+  spec.equal(read(folder .. "/second/config.json"), text)
+  spec.contains(read(folder .. "/second/llama_tiny-mine-f32.c"), '.variant = "mine"')
 end)
 
 spec("a mistake in a description is told at its line, with exit code 1", function()

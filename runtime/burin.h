@@ -102,6 +102,10 @@ int burin_engine_owners(
 struct burin_tokenizer;
 const struct burin_tokenizer *burin_engine_tokenizer(const struct burin_engine *engine);
 
+/* How the weights' authors mean it to be sampled (runtime/weights/generation.h). */
+struct burin_generation;
+const struct burin_generation *burin_engine_generation(const struct burin_engine *engine);
+
 /* ---- Requests -------------------------------------------------------------------- */
 
 /* Filters apply in the order top_k, top_p, min_p, on the probabilities at temperature 1; one

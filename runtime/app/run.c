@@ -23,6 +23,15 @@ static double per_second(int n, double ms)
 
 /* ---- What is said beside the answer ----------------------------------------------- */
 
+static void write_sampling(const struct burin_talk *talk, const char *before)
+{
+    const struct burin_sampling *sampling = &talk->sampling;
+    fprintf(stderr, "%s--temp %g --top-k %d --top-p %g", before,
+            (double)sampling->temperature, sampling->top_k, (double)sampling->top_p);
+    if (sampling->min_p > 0)
+        fprintf(stderr, " --min-p %g", (double)sampling->min_p);
+}
+
 static void write_stats(const struct burin_talk *talk)
 {
     const struct burin_request *request = &talk->request;
@@ -30,7 +39,9 @@ static void write_stats(const struct burin_talk *talk)
     fprintf(stderr, "prompt: %d tokens, %.0f a second; answer: %d tokens, %.1f a second",
             request->n_prompt_done, per_second(request->n_prompt_done, request->prefill_ms),
             request->n_generated, per_second(n_drawn, request->decode_ms));
-    if (talk->app->settings.temperature > 0)
+    if (talk->own_sampling)
+        write_sampling(talk, "; the model's own ");
+    if (talk->sampling.temperature > 0)
         fprintf(stderr, "; --seed %llu", (unsigned long long)request->seed);
     fputc('\n', stderr);
 }
@@ -38,14 +49,24 @@ static void write_stats(const struct burin_talk *talk)
 /* What was drawn at random can be drawn again. */
 static void write_seed(const struct burin_talk *talk)
 {
-    const struct burin_settings *settings = &talk->app->settings;
-    if (settings->temperature > 0 && settings->seed < 0)
+    if (talk->own_sampling) {
+        fprintf(stderr, "%s: drawn as the model's authors mean it,", talk->app->program);
+        write_sampling(talk, " ");
+        fputc('\n', stderr);
+    }
+    if (talk->sampling.temperature > 0 && talk->sampling.seed < 0)
         fprintf(stderr, "%s: --seed %llu draws this answer again\n", talk->app->program,
                 (unsigned long long)talk->request.seed);
 }
 
 static void write_ending(const struct burin_talk *talk)
 {
+    if (talk->request.finish == BURIN_LENGTH && talk->thought.thinks)
+        fprintf(stderr,
+                "%s: %d tokens were made and it was still thinking: there is no answer "
+                "yet; "
+                "a larger -n lets it go on\n",
+                talk->app->program, talk->request.n_generated);
     if (talk->request.finish != BURIN_CONTEXT)
         return;
     fprintf(stderr,
@@ -79,6 +100,10 @@ static void write_json(const struct burin_talk *talk, struct burin_span answer)
     burin_json_begin(&json, stdout);
     burin_json_open(&json, NULL, '{');
     burin_json_text(&json, "text", answer.at ? answer.at : "", answer.length);
+    if (talk->facts.think_from >= 0)
+        burin_json_text(
+                &json, "thinking", talk->thought_text.at ? talk->thought_text.at : "",
+                talk->thought_text.length);
     burin_json_text(
             &json, "finish", talk->stop.met ? "stop" : finishes[request->finish], SIZE_MAX);
     burin_json_integer(&json, "prompt_tokens", request->n_prompt_done);
@@ -86,6 +111,12 @@ static void write_json(const struct burin_talk *talk, struct burin_span answer)
     burin_json_open(&json, "ids", '[');
     for (int i = 0; i < talk->n_ids; i++)
         burin_json_integer(&json, NULL, talk->ids[i]);
+    burin_json_close(&json);
+    burin_json_open(&json, "sampling", '{');
+    burin_json_real(&json, "temperature", (double)talk->sampling.temperature);
+    burin_json_integer(&json, "top_k", talk->sampling.top_k);
+    burin_json_real(&json, "top_p", (double)talk->sampling.top_p);
+    burin_json_real(&json, "min_p", (double)talk->sampling.min_p);
     burin_json_close(&json);
     burin_json_integer(&json, "seed", (int64_t)request->seed);
     burin_json_real(&json, "prefill_ms", request->prefill_ms);
@@ -273,6 +304,9 @@ static enum burin_status check_settings(
         return burin_fail(
                 err, BURIN_EUSAGE, "%s has no chat format: continue a text with --raw",
                 app->model->name);
+    if (settings->raw && settings->think)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--raw continues a text, it cannot --think about it");
     for (int i = 0; i < settings->stop.n; i++)
         if (!*settings->stop.values[i])
             return burin_fail(err, BURIN_EUSAGE, "--stop needs a text, found an empty one");
@@ -303,6 +337,12 @@ enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
     status = burin_talk_open(&talk, app, &options, err);
     if (status)
         return status;
+    if (!settings->json && (isatty(STDERR_FILENO) || settings->verbose)) {
+        const struct colors colors = choose_colors();
+        talk.thoughts = stderr;
+        talk.thought_begin = colors.dim;
+        talk.thought_end = colors.off;
+    }
     status = given && !settings->chat ? answer_once(&talk, prompt, err)
                                       : chat(&talk, prompt, err);
     burin_talk_close(&talk);

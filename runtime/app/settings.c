@@ -34,13 +34,12 @@ enum kind {
     CONTEXT, /* an integer; 0 and -1 both mean the model's own */
     INTEGERS,
     SEED,
-    REAL,
-    SHARE, /* a real above 0 and at most 1 */
     GIVEN_BYTES,
     GIVEN_INTEGER,
     GIVEN_REAL,
-    CHOICE, /* `choices` separated by '|', the field holds the index */
-    NOTED,  /* accepted; `help` is said on stderr */
+    GIVEN_SHARE, /* a real above 0 and at most 1 */
+    CHOICE,      /* `choices` separated by '|', the field holds the index */
+    NOTED,       /* accepted; `help` is said on stderr */
 };
 
 struct option {
@@ -91,14 +90,16 @@ static const struct option options[] = {
     { "-n --predict", "--n-predict --max-tokens --max-new", "N",
       "tokens to make at most, -1 until it stops", RUN, INTEGER, FIELD(n_predict), -1,
       1 << 30, "-1", NULL },
-    { "--temp", "--temperature", "F", "0 takes the likeliest token", RUN, REAL,
-      FIELD(temperature), 0, 100, "0", NULL },
-    { "--top-k", NULL, "N", "draw from the N likeliest, 0 for all", RUN, INTEGER,
-      FIELD(top_k), -1, 1 << 30, "0", NULL },
-    { "--top-p", NULL, "F", "draw from the likeliest that sum to F, 1 for all", RUN, SHARE,
-      FIELD(top_p), 0, 1, "1", NULL },
-    { "--min-p", NULL, "F", "draw from those above F x the likeliest, 0 for all", RUN, REAL,
-      FIELD(min_p), 0, 1, "0", NULL },
+    { "--think", "--enable-thinking --reasoning", NULL,
+      "let the model think before it answers", RUN, FLAG, FIELD(think), 0, 0, NULL, NULL },
+    { "--temp", "--temperature", "F", "0 takes the likeliest token; default: the model's",
+      RUN, GIVEN_REAL, FIELD(temperature), 0, 100, NULL, NULL },
+    { "--top-k", NULL, "N", "draw from the N likeliest, 0 for all; default: the model's",
+      RUN, GIVEN_INTEGER, FIELD(top_k), -1, 1 << 30, NULL, NULL },
+    { "--top-p", NULL, "F", "draw from the likeliest that sum to F; default: the model's",
+      RUN, GIVEN_SHARE, FIELD(top_p), 0, 1, NULL, NULL },
+    { "--min-p", NULL, "F", "draw from those above F x the likeliest; default: the model's",
+      RUN, GIVEN_REAL, FIELD(min_p), 0, 1, NULL, NULL },
     { "-s --seed", NULL, "N", "of the draws, -1 for a random one", RUN, SEED, FIELD(seed),
       -1, 0, "-1", NULL },
     { "--stop", "-r --reverse-prompt", "TEXT", "end before this text (repeat for several)",
@@ -373,12 +374,10 @@ static enum burin_status too_many(const struct source *from, struct burin_error 
 }
 
 static enum burin_status read_share(
-        float *share, const struct source *from, const char *text, struct burin_error *err)
+        double *share, const struct source *from, const char *text, struct burin_error *err)
 {
-    double number = 0;
-    const enum burin_status status = read_number(from, text, false, &number, err);
-    *share = (float)number;
-    if (!status && !(*share > 0))
+    const enum burin_status status = read_number(from, text, false, share, err);
+    if (!status && !((float)*share > 0))
         return burin_fail(
                 err, BURIN_EUSAGE, "%s is above 0 and at most 1, not %.60s", from->name,
                 text);
@@ -490,13 +489,6 @@ static enum burin_status set(
         if (!status)
             *(int64_t *)field = (int64_t)number;
         return status;
-    case REAL:
-        status = read_number(from, text, false, &number, err);
-        if (!status)
-            *(float *)field = (float)number;
-        return status;
-    case SHARE:
-        return read_share(field, from, text, err);
     case GIVEN_BYTES: {
         struct burin_given *given = field;
         struct burin_error why = { 0 };
@@ -517,6 +509,12 @@ static enum burin_status set(
     case GIVEN_REAL: {
         struct burin_given *given = field;
         status = read_number(from, text, false, &given->number, err);
+        given->given = !status;
+        return status;
+    }
+    case GIVEN_SHARE: {
+        struct burin_given *given = field;
+        status = read_share(&given->number, from, text, err);
         given->given = !status;
         return status;
     }

@@ -98,10 +98,11 @@ struct burin_settings {
     bool chat;
     bool raw;
     int n_predict;
-    float temperature;
-    int top_k;
-    float top_p;
-    float min_p;
+    struct burin_given temperature; /* not given: as the model's authors mean it */
+    struct burin_given top_k;
+    struct burin_given top_p;
+    struct burin_given min_p;
+    bool think;
     int64_t seed;
     struct burin_texts stop;
     bool ignore_eos;

@@ -2,37 +2,88 @@
 
 #include "runtime/app/interrupt.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- Opening --------------------------------------------------------------------- */
 
-static enum burin_status find_stops(struct burin_talk *talk, struct burin_error *err)
+static void add_stop(struct burin_talk *talk, int32_t id)
+{
+    for (int i = 0; i < talk->n_stop_ids; i++)
+        if (talk->stop_ids[i] == id)
+            return;
+    if (id >= 0)
+        talk->stop_ids[talk->n_stop_ids++] = id;
+}
+
+/* What the chat format and the weights say: stops, thoughts, sampling. */
+static enum burin_status find_facts(struct burin_talk *talk, struct burin_error *err)
 {
     const struct burin_settings *settings = &talk->app->settings;
-    const int32_t eos = burin_tokenizer_facts(talk->tokenizer).eos;
-    if (settings->ignore_eos)
-        return BURIN_OK;
+    const struct burin_generation *generation = burin_engine_generation(talk->engine);
+
+    talk->facts = (struct burin_chat_facts){ .think_from = -1, .think_to = -1 };
     if (talk->chat.source) {
-        struct burin_chat_facts facts;
-        enum burin_status status =
-                burin_chat_facts(&talk->chat, talk->tokenizer, &facts, err);
+        const enum burin_status status =
+                burin_chat_facts(&talk->chat, talk->tokenizer, &talk->facts, err);
         if (status && !settings->raw)
             return status;
-        talk->n_stop_ids = facts.n_stops;
-        memcpy(talk->stop_ids, facts.stops, sizeof facts.stops);
     }
-    for (int i = 0; i < talk->n_stop_ids; i++)
-        if (talk->stop_ids[i] == eos)
-            return BURIN_OK;
-    if (eos >= 0)
-        talk->stop_ids[talk->n_stop_ids++] = eos;
+    if (settings->think && talk->facts.think_from < 0)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--think: %s does not think before it answers",
+                talk->app->model->name);
+    if (settings->ignore_eos)
+        return BURIN_OK;
+    for (int i = 0; i < talk->facts.n_stops; i++)
+        add_stop(talk, talk->facts.stops[i]);
+    for (int i = 0; i < generation->n_stops; i++)
+        add_stop(talk, generation->stops[i]);
+    add_stop(talk, burin_tokenizer_facts(talk->tokenizer).eos);
     return BURIN_OK;
+}
+
+/* The user's word counts most, then the weights', then the format's; greedy without any. */
+static void choose_sampling(struct burin_talk *talk)
+{
+    const struct burin_settings *settings = &talk->app->settings;
+    const struct burin_generation *said = burin_engine_generation(talk->engine);
+    const struct burin_chat_facts *facts = &talk->facts;
+    struct burin_sampling *sampling = &talk->sampling;
+
+    *sampling = burin_greedy;
+    if (facts->has_sampling) {
+        sampling->temperature = facts->temperature;
+        sampling->top_k = facts->top_k;
+        sampling->top_p = facts->top_p;
+    }
+    if (!isnan(said->temperature) || said->draws)
+        sampling->temperature = isnan(said->temperature) ? 1 : (float)said->temperature;
+    if (said->is_greedy)
+        sampling->temperature = 0;
+    if (!isnan(said->top_k))
+        sampling->top_k = (int)said->top_k;
+    if (!isnan(said->top_p))
+        sampling->top_p = (float)said->top_p;
+    if (!isnan(said->min_p))
+        sampling->min_p = (float)said->min_p;
+
+    if (settings->temperature.given)
+        sampling->temperature = (float)settings->temperature.number;
+    if (settings->top_k.given)
+        sampling->top_k = (int)settings->top_k.bytes;
+    if (settings->top_p.given)
+        sampling->top_p = (float)settings->top_p.number;
+    if (settings->min_p.given)
+        sampling->min_p = (float)settings->min_p.number;
+    sampling->seed = settings->seed;
+    talk->own_sampling = !settings->temperature.given && sampling->temperature > 0;
 }
 
 static enum burin_status take_room(struct burin_talk *talk, struct burin_error *err)
 {
     struct burin_app *app = talk->app;
-    const size_t push = burin_decoder_room(talk->tokenizer);
+    const size_t push = burin_decoder_room(talk->tokenizer) + BURIN_CHAT_HEAD;
     talk->room = burin_arena_take(&app->arena, push, 1, 1);
     talk->stop.texts = &app->settings.stop;
     talk->stop.buffer =
@@ -51,7 +102,9 @@ enum burin_status burin_talk_open(
         struct burin_options *options,
         struct burin_error *err)
 {
-    *talk = (struct burin_talk){ .app = app, .out = stdout };
+    *talk = (struct burin_talk){
+        .app = app, .out = stdout, .thought_begin = "", .thought_end = ""
+    };
     enum burin_status status = burin_app_open(app, options, &talk->engine, err);
     if (status)
         return status;
@@ -66,11 +119,13 @@ enum burin_status burin_talk_open(
         sprintf(name, "%s_chat.lua", app->model->architecture);
     talk->chat = (struct burin_chat){ app->model->chat, app->model->variant,
                                       name ? name : "the chat format" };
-    status = find_stops(talk, err);
+    status = find_facts(talk, err);
     if (!status)
         status = take_room(talk, err);
-    if (!status)
+    if (!status) {
+        choose_sampling(talk);
         return BURIN_OK;
+    }
 fail:
     burin_talk_close(talk);
     return status;
@@ -108,10 +163,38 @@ static void write_out(struct burin_talk *talk, struct burin_span text)
     talk->ended_with_newline = text.at[text.length - 1] == '\n';
 }
 
+static void write_thought(struct burin_talk *talk, size_t length)
+{
+    if (!talk->thoughts || !length)
+        return;
+    if (!talk->showed_thought)
+        fputs(talk->thought_begin, talk->thoughts);
+    talk->showed_thought = true;
+    fwrite(talk->room, 1, length, talk->thoughts);
+}
+
+/* A thought has ended, or the turn has. */
+static void end_thought(struct burin_talk *talk)
+{
+    write_thought(talk, burin_decoder_flush(&talk->thought_decoder, talk->room));
+    if (talk->showed_thought)
+        fprintf(talk->thoughts, "%s\n", talk->thought_end);
+    talk->showed_thought = false;
+}
+
 static bool on_token(struct burin_request *request, int32_t token)
 {
     struct burin_talk *talk = request->user;
     talk->ids[talk->n_ids++] = token;
+    if (burin_thought_mark(&talk->thought, token)) {
+        end_thought(talk);
+        return true;
+    }
+    if (talk->thought.thinks) {
+        const size_t length = burin_decoder_push(&talk->thought_decoder, token, talk->room);
+        write_thought(talk, burin_thought_text(&talk->thought, talk->room, length));
+        return true;
+    }
     const size_t length = burin_decoder_push(&talk->decoder, token, talk->room);
     write_out(talk, burin_stop_push(&talk->stop, talk->room, length));
     return !talk->stop.met && !talk->app->stdout_error;
@@ -150,7 +233,10 @@ static enum burin_status encode_chat(
 {
     struct burin_piece *pieces;
     int n_pieces;
-    const struct burin_chat_options options = { .add_generation_prompt = true };
+    const struct burin_chat_options options = {
+        .add_generation_prompt = true,
+        .thinking = talk->app->settings.think,
+    };
     enum burin_status status = burin_chat_render(
             &talk->chat, talk->messages, talk->n_messages, options, &talk->call, &pieces,
             &n_pieces, err);
@@ -188,13 +274,37 @@ static enum burin_status check_length(
             n_ids, n_ctx, n_ctx - n_made, beside, most);
 }
 
+/* The ids of a turn's thoughts, or of its answer, as text in the app's arena. */
+static enum burin_status text_of_some(
+        struct burin_talk *talk,
+        bool thoughts,
+        struct burin_span *text,
+        struct burin_error *err)
+{
+    struct burin_thought thought = talk->first;
+    int32_t *ids = BURIN_TAKE(&talk->call, (size_t)talk->n_ids + 1, int32_t);
+    size_t n = 0;
+    if (!ids)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for %d tokens", talk->n_ids);
+    for (int i = 0; i < talk->n_ids; i++)
+        if (!burin_thought_mark(&thought, talk->ids[i]) && thought.thinks == thoughts)
+            ids[n++] = talk->ids[i];
+    return burin_decode(talk->tokenizer, ids, n, false, &talk->app->arena, text, err);
+}
+
 /* The text of what was made, cut before the stop text that ended it. */
 static enum burin_status text_of(
         struct burin_talk *talk, struct burin_span *answer, struct burin_error *err)
 {
-    enum burin_status status = burin_decode(
-            talk->tokenizer, talk->ids, (size_t)talk->n_ids, false, &talk->app->arena,
-            answer, err);
+    enum burin_status status = text_of_some(talk, true, &talk->thought_text, err);
+    if (!status)
+        status = text_of_some(talk, false, answer, err);
+    const size_t head = strlen(talk->facts.think_head);
+    if (!status && !talk->first.thinks && talk->thought_text.length >= head &&
+        memcmp(talk->thought_text.at, talk->facts.think_head, head) == 0) {
+        talk->thought_text.at += head;
+        talk->thought_text.length -= head;
+    }
     if (status || !talk->stop.met)
         return status;
     const struct burin_texts *texts = &talk->app->settings.stop;
@@ -230,16 +340,17 @@ enum burin_status burin_talk_answer(
         .max_tokens = settings->n_predict,
         .stop_ids = talk->stop_ids,
         .n_stop_ids = talk->n_stop_ids,
-        .sampling = { .temperature = settings->temperature,
-                      .top_k = settings->top_k,
-                      .top_p = settings->top_p,
-                      .min_p = settings->min_p,
-                      .seed = settings->seed },
+        .sampling = talk->sampling,
         .on_token = on_token,
         .user = talk,
     };
     talk->n_ids = 0;
     talk->decoder = (struct burin_decoder){ .tokenizer = talk->tokenizer };
+    talk->thought_decoder = talk->decoder;
+    talk->thought = raw ? (struct burin_thought){ .from = -1 }
+                        : burin_thought_begin(&talk->facts, ids, n_ids);
+    talk->first = talk->thought;
+    talk->showed_thought = false;
     talk->stop.met = false;
     talk->stop.n_held = 0;
     talk->stop.begin = 0;
@@ -253,6 +364,7 @@ enum burin_status burin_talk_answer(
     if (status)
         goto out;
 
+    end_thought(talk);
     const size_t length = burin_decoder_flush(&talk->decoder, talk->room);
     write_out(talk, burin_stop_push(&talk->stop, talk->room, length));
     write_out(talk, burin_stop_flush(&talk->stop));

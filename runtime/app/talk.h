@@ -1,5 +1,8 @@
 /* runtime/app/talk.h -- A conversation with a model: messages in, an answer streamed out.
  *
+ * Thoughts What the model thinks before it answers goes to `thoughts`, apart from the answer, and
+ *          is no part of it: stop texts don't end it, later turns don't see it.
+ *
  * Memory   A talk takes everything it needs from its app's arena when it opens, and a turn's
  *          own from its `call` arena. What is said lies in `call` for one turn, the messages
  *          in the app's arena.
@@ -9,8 +12,10 @@
 
 #include "runtime/app/app.h"
 #include "runtime/app/stop.h"
+#include "runtime/app/thought.h"
 #include "runtime/text/chat.h"
 #include "runtime/text/detokenize.h"
+#include "runtime/weights/generation.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,10 +27,17 @@ struct burin_talk {
     struct burin_engine *engine;
     const struct burin_tokenizer *tokenizer;
     struct burin_chat chat;
-    FILE *out; /* stdout: the answer, as it is made; NULL: nowhere */
+    FILE *out;                 /* stdout: the answer, as it is made; NULL: nowhere */
+    FILE *thoughts;            /* stderr where it is a terminal or with -v; NULL: nowhere */
+    const char *thought_begin; /* what makes a terminal show it as such: "\033[2m" or "" */
+    const char *thought_end;
 
-    int n_stop_ids;
-    int32_t stop_ids[BURIN_CHAT_MAX_STOPS + 1];
+    struct burin_chat_facts facts;
+    int n_stop_ids; /* the format's, and what the weights say */
+    int32_t stop_ids[BURIN_CHAT_MAX_STOPS + BURIN_GENERATION_STOPS + 1];
+    struct burin_sampling
+            sampling;  /* what was asked for, else what the model's authors mean */
+    bool own_sampling; /* some of it is theirs */
 
     int n_messages;
     struct burin_message messages[BURIN_MAX_MESSAGES];
@@ -34,6 +46,12 @@ struct burin_talk {
     int32_t *ids;                 /* that it made; room for n_ctx */
     int n_ids;
     bool ended_with_newline;
+
+    struct burin_thought thought;
+    struct burin_thought first; /* as the turn began */
+    struct burin_decoder thought_decoder;
+    bool showed_thought;
+    struct burin_span thought_text; /* of the last turn */
 
     struct burin_decoder decoder;
     struct burin_stop stop;

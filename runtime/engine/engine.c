@@ -24,6 +24,7 @@ static enum burin_status find_weights(
         struct burin_engine *engine, struct opening *o, struct burin_error *err)
 {
     const struct burin_model *model = o->options->model;
+    engine->generation = burin_generation_unsaid;
     if (!model->n_weights)
         return BURIN_OK;
 
@@ -35,6 +36,9 @@ static enum burin_status find_weights(
     engine->weights_path = burin_arena_text(&engine->host, path, strlen(path));
     if (!engine->weights_path)
         return burin_fail(err, BURIN_ENOMEM, "no memory for a path of weights");
+    status = burin_generation_read(&engine->generation, &o->checkpoint, err);
+    if (status)
+        return status;
     return burin_vocab_from_checkpoint(&o->vocab, &o->checkpoint, &o->has_vocab, err);
 }
 
@@ -411,6 +415,11 @@ int burin_engine_owners(
 {
     *owners = engine->ledger.owners;
     return engine->ledger.n_owners;
+}
+
+const struct burin_generation *burin_engine_generation(const struct burin_engine *engine)
+{
+    return &engine->generation;
 }
 
 const struct burin_tokenizer *burin_engine_tokenizer(const struct burin_engine *engine)

@@ -12,6 +12,7 @@
 #include "runtime/engine/memory.h"
 #include "runtime/engine/sampler.h"
 #include "runtime/plan/plan.h"
+#include "runtime/weights/generation.h"
 
 enum { BURIN_MAX_INPUTS = 16 };
 
@@ -19,6 +20,7 @@ struct burin_engine {
     struct burin_arena host; /* of this struct too, and of all its tables */
     struct burin_plan plan;
     const char *weights_path;
+    struct burin_generation generation;
     double load_ms;
 
     struct burin_tokenizer *tokenizer;

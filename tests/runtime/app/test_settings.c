@@ -45,8 +45,8 @@ SPEC(without_options_everything_is_the_default)
     assert_int_equal(settings.n_predict, -1);
     assert_int_equal(settings.n_ctx, 0);
     assert_int_equal(settings.n_batch, 2048);
-    assert_true(settings.temperature == 0.0f);
-    assert_true(settings.top_p == 1.0f);
+    assert_false(settings.temperature.given);
+    assert_false(settings.top_p.given);
     assert_int_equal(settings.seed, -1);
     assert_null(settings.weights);
 }

@@ -1,14 +1,14 @@
-/* tools/synth.c -- The fast part of tools/synth: random weights for the model it is linked with,
- * as sharded safetensors, tensor by tensor in the order of the weights table.
+/* tools/synth.c -- The fast part of tools/synth: random weights for the model it is linked
+ * with, as sharded safetensors, tensor by tensor in the order of the weights table.
  *
  *     synth FOLDER SEED SHARD_BYTES [--dry-run | --force]
  *
- * Values   A tensor's are mean + spread * z, rounded to its format; z is a sum of four numbers of
- *          16 bits, with a deviation of 1 and at most 3.5. Matrices have spread 1 / sqrt(inputs), so that
- *          products keep the scale of what comes in; vectors and numbers stay near what
- *          burin_weight.around says.
- * Same     Value i of a tensor is a hash of the seed, the tensor's name and i (SplitMix64, Steele et
- *          al. 2014): whatever the shards are, and in whatever order things are written.
+ * Values   A tensor's are mean + spread * z, rounded to its format; z is a sum of four numbers
+ *          of 16 bits, with a deviation of 1 and at most 3.5. Matrices have spread
+ *          1 / sqrt(inputs), so that products keep the scale of what comes in; vectors and
+ *          numbers stay near what burin_weight.around says.
+ * Same     Value i of a tensor is a hash of the seed, the tensor's name and i (SplitMix64,
+ *          Steele et al. 2014): whatever the shards are, and in whatever order it is written.
  * Memory   One buffer of 4 MiB and the list of tensors. */
 #include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
@@ -104,8 +104,9 @@ static struct scale scale_of(const struct burin_weight *weight)
 static inline float value(uint64_t key, uint64_t i, struct scale scale)
 {
     const uint64_t bits = mix(key + i * 0x9e3779b97f4a7c15u);
-    const int32_t sum =
-            (int32_t)((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
+    const uint64_t low = (bits & 0xffff) + (bits >> 16 & 0xffff);
+    const uint64_t high = (bits >> 32 & 0xffff) + (bits >> 48);
+    const int32_t sum = (int32_t)(low + high);
     return scale.mean + scale.spread * (float)(sum - 2 * 0xffff);
 }
 

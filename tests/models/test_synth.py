@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""tests/models/test_synth.py -- tools/synth: a checkpoint of a described model that loads and runs.
+"""tests/models/test_synth.py -- tools/synth: a checkpoint of a described model that loads.
 
 The same seed gives the same bytes and, whatever the shards are, the same tensors; their scale is
-sane, in every format; what a checkpoint holds and nobody reads is there, and so are numbers without
-dims. A folder's checkpoint is kept, what can't be written is told."""
+sane, in every format; what a checkpoint holds and nobody reads is there, and so are numbers
+without dims. A folder's checkpoint is kept, what can't be written is told."""
 import json
 import math
 import struct

@@ -22,6 +22,7 @@
 
 #include "runtime/base/status.h"
 #include "runtime/device/ledger.h"
+#include "runtime/media/patches.h"
 #include "runtime/model.h"
 
 #include <stdatomic.h>
@@ -55,6 +56,10 @@ struct burin_options {
     enum burin_dtype kv_dtype;
     int64_t kv_tokens; /* the KV pool; both 0: n_ctx for each of n_sequences */
     int64_t kv_bytes;
+    int n_images; /* pictures and frames whose soft tokens are kept at once; both 0: text */
+    int n_frames;
+    int64_t encoder_arena; /* at most so much of the arena for a run of pictures; 0: no cap */
+    int largest_picture;   /* soft tokens of the largest that will come; 0: any */
     bool strict; /* taking memory after ready aborts, for tests; else it is refused */
     int64_t memory_limit; /* bytes that the engine may take; 0: what is available */
 
@@ -129,10 +134,20 @@ enum burin_finish {
     BURIN_FAILED,    /* request.error says why */
 };
 
+/* A picture or a frame of video within a prompt, as its encoder takes it. */
+struct burin_picture {
+    int begin; /* the place in ids of its first soft token: as many ids as it has soft tokens
+                  stand there, of the token that the model pads with */
+    struct burin_patches patches;
+};
+
 struct burin_request {
     /* The caller's. */
     const int32_t *ids; /* the prompt, at least one */
     int n_ids;
+    const struct burin_picture
+            *pictures; /* in prompt order; they stay until the end, too */
+    int n_pictures;
     int max_tokens; /* to make; 0: run the prompt only; negative: until something else ends it */
     const int32_t *stop_ids;
     int n_stop_ids;

@@ -59,9 +59,10 @@ static void add_rows(
 static int chunk_of(const struct burin_batch *batch, const struct burin_sequence *sequence)
 {
     const int wanted = sequence->n_ids - sequence->n_done;
+    const int ready = sequence->n_ready - sequence->n_done;
     const int without_outputs = max(sequence->outputs_from - sequence->n_done, 0);
     const int room =
-            min(batch->max_tokens - batch->n_tokens,
+            min(min(batch->max_tokens - batch->n_tokens, ready),
                 without_outputs + batch->max_outputs - batch->n_outputs);
     if (room >= wanted)
         return wanted;

@@ -21,8 +21,9 @@ struct burin_sequence {
     int n_ids;
     int outputs_from; /* position in the prompt from which each row's logits are wanted: at
                          most n_ids - 1, a token is drawn after the last */
-    int n_done;       /* tokens that are in the cache */
-    int32_t token;    /* to run next, when the prompt is done */
+    int n_ready; /* tokens of the prompt that can run: those before a picture that is not encoded */
+    int n_done;    /* tokens that are in the cache */
+    int32_t token; /* to run next, when the prompt is done */
 
     /* Of pictures and sound within the prompt, for each id; NULL without any. */
     const int32_t

@@ -59,6 +59,10 @@ static enum burin_status make_plan(
         .n_outputs = options->n_outputs,
         .kv_tokens = options->kv_tokens,
         .kv_bytes = options->kv_bytes,
+        .images_given = options->n_images > 0 || options->n_frames > 0,
+        .n_images = options->n_images,
+        .n_frames = options->n_frames,
+        .encoder_arena = options->encoder_arena,
         .granule = (int64_t)engine->cpu.device.granule,
         .limit = options->memory_limit ? BURIN_LIMIT_BYTES : BURIN_LIMIT_RESERVE_DEFAULT,
         .limit_bytes = options->memory_limit,
@@ -82,6 +86,8 @@ static enum burin_status make_plan(
     status = burin_plan_make(&engine->plan, &request, err);
     if (!status)
         status = burin_plan_check(&engine->plan, err);
+    if (!status)
+        status = burin_encoder_fits(&engine->plan, options->largest_picture, err);
     return status;
 }
 
@@ -267,6 +273,17 @@ static enum burin_status find_quantum(struct burin_engine *engine, struct burin_
 
 /* ---- Tables on the host ------------------------------------------------------------- */
 
+static enum burin_status open_encoder(struct burin_engine *engine, struct burin_error *err)
+{
+    const struct burin_memory *memory = &engine->memory;
+    struct burin_device *device = &engine->cpu.device;
+    return burin_encoder_open(
+            &engine->encoder, &engine->plan, engine->step,
+            burin_device_host(device, memory->inputs.address),
+            memory->cache.bytes ? burin_device_host(device, memory->cache.address) : NULL,
+            &engine->host, err);
+}
+
 static enum burin_status take_host_memory(
         struct burin_engine *engine, struct burin_error *err)
 {
@@ -288,6 +305,8 @@ static enum burin_status take_host_memory(
                 err, BURIN_ENOMEM, "no memory for the tables of %zu sequences", n_slots);
 
     enum burin_status status = place_inputs(engine, err);
+    if (!status)
+        status = open_encoder(engine, err);
     if (!status)
         status = burin_kv_init(
                 &engine->kv, &engine->host, plan->n_pages, page_tokens, plan->n_sequences,

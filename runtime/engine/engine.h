@@ -8,6 +8,7 @@
 #include "runtime/device/cpu.h"
 #include "runtime/device/ledger.h"
 #include "runtime/engine/batch.h"
+#include "runtime/engine/encode.h"
 #include "runtime/engine/kv.h"
 #include "runtime/engine/memory.h"
 #include "runtime/engine/sampler.h"
@@ -36,6 +37,7 @@ struct burin_engine {
     const void *inputs[BURIN_MAX_INPUTS];
     uint8_t *states[2]; /* pages, slots */
 
+    struct burin_encoder encoder;
     struct burin_kv kv;
     struct burin_batch batch;
     struct burin_sampler sampler;

@@ -4,6 +4,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/plan/size.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* ---- Submit ------------------------------------------------------------------------- */
@@ -41,7 +42,8 @@ static enum burin_status check_request(
                 "one: open the engine with n_outputs %d",
                 engine->batch.quantum, outputs,
                 engine->batch.quantum + plan->n_sequences - 1);
-    return burin_sampling_check(&request->sampling, err);
+    const enum burin_status status = burin_encoder_check(&engine->encoder, request, err);
+    return status ? status : burin_sampling_check(&request->sampling, err);
 }
 
 enum burin_status burin_submit(
@@ -108,6 +110,7 @@ static void end_request(struct burin_engine *engine, int slot, enum burin_finish
         request->prefill_ms += since;
 
     burin_kv_release(&engine->kv, slot);
+    burin_encoder_release(&engine->encoder, slot, request, INT_MAX);
     engine->requests[slot] = NULL;
     engine->sequences[slot] = (struct burin_sequence){ 0 };
     int at = 0;
@@ -169,6 +172,7 @@ static void admit(struct burin_engine *engine)
                                     ? request->logits_from
                                     : last,
         };
+        burin_encoder_begin(&engine->encoder, slot, request, &engine->sequences[slot]);
         engine->order[engine->n_running++] = slot;
         request->finish = BURIN_RUNNING;
         request->queued_ms = lap(request);
@@ -284,6 +288,7 @@ static void finish_part(
     const size_t n_vocab = (size_t)engine->plan.model->n_vocab;
 
     sequence->n_done += part->n_rows;
+    burin_encoder_release(&engine->encoder, part->slot, request, sequence->n_done);
     if (request->n_prompt_done < request->n_ids)
         request->n_prompt_done = sequence->n_done;
     if (!show_logits(engine, part, logits) || sequence->n_done < sequence->n_ids)
@@ -312,6 +317,14 @@ enum burin_status burin_engine_step(
 {
     end_cancelled(engine);
     admit(engine);
+    for (int i = 0; i < engine->n_running; i++) {
+        const int slot = engine->order[i];
+        const enum burin_status status = burin_encoder_advance(
+                &engine->encoder, slot, engine->requests[slot], &engine->sequences[slot],
+                engine->plan.n_batch, &engine->queue, &engine->call, err);
+        if (status)
+            return status;
+    }
     burin_batch_fill(
             &engine->batch, engine->sequences, engine->order, engine->n_running,
             &engine->kv);

@@ -1,0 +1,106 @@
+/* runtime/engine/encode.h -- Pictures of prompts: encoded before the step that needs them, kept in
+ * the encoder cache until a step has used them.
+ *
+ * Runs     Whole pictures are packed into a run, as many as its arena holds: a constant of the
+ *          plan, so how they are grouped depends on no load. What a picture becomes does not
+ *          depend on what else is in the run.
+ * Cache    A row for each soft token. The oldest request is served first; a prompt goes on up
+ *          to its first picture that has no rows yet, so a full cache delays and never fails.
+ * Memory   Tables come from an arena at the start; nothing is allocated later. Inputs and arena are
+ *          those of the step, which runs before or after.
+ * Threads  One at a time. */
+#ifndef BURIN_ENGINE_ENCODE_H
+#define BURIN_ENGINE_ENCODE_H
+
+#include "runtime/base/arena.h"
+#include "runtime/burin.h"
+#include "runtime/device/device.h"
+#include "runtime/engine/batch.h"
+#include "runtime/plan/encoder.h"
+#include "runtime/plan/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { BURIN_MAX_ENCODER_INPUTS = 8 };
+
+/* How far the pictures of one running request are. */
+struct burin_seen {
+    int n_encoded; /* the first so many have rows, */
+    int n_used;    /* the first so many of these have given theirs back */
+};
+
+struct burin_encoder {
+    const struct burin_program *program; /* NULL: nobody's pictures are encoded */
+    struct burin_vision vision;
+    struct burin_run_limits limits;
+    int result; /* index of the output that soft tokens are */
+    const void *inputs[BURIN_MAX_ENCODER_INPUTS];
+    uint8_t *pixels;
+    int32_t *positions;
+    int32_t *item_begin;
+    struct burin_patches *run; /* (limits.n_items) of one run */
+    uint8_t *cache;
+    size_t row_bytes;
+    int n_rows; /* of the cache */
+    int n_free;
+    int32_t *free; /* (n_rows); the first n_free are free, the last of them goes next */
+    bool spans;    /* the step reads them: a picture's tokens see each other */
+
+    /* By slot. */
+    int n_ctx;
+    struct burin_seen *seen;
+    int32_t *soft_index; /* (slots, n_ctx) */
+    int32_t *span;       /* (slots, n_ctx) */
+};
+
+/* With pictures in the plan: place what a run of `program` needs, from `host`, `inputs` (the
+ * memory of all programs' inputs) and `cache`. Without, the encoder takes none. */
+enum burin_status burin_encoder_open(
+        struct burin_encoder *encoder,
+        const struct burin_plan *plan,
+        const struct burin_program *step,
+        uint8_t *inputs,
+        uint8_t *cache,
+        struct burin_arena *host,
+        struct burin_error *err);
+
+/* Whether the planned runs hold a picture of n_soft soft tokens; its attention needs all of its
+ * rows at once. BURIN_ENOMEM says the arena that would do. */
+enum burin_status burin_encoder_fits(
+        const struct burin_plan *plan, int n_soft, struct burin_error *err);
+
+/* BURIN_EUSAGE for pictures out of order, outside the prompt or of another number of soft tokens
+ * than their grid; BURIN_ELIMIT for one larger than a run or the cache. */
+enum burin_status burin_encoder_check(
+        const struct burin_encoder *encoder,
+        const struct burin_request *request,
+        struct burin_error *err);
+
+/* A request gets a slot: its sequence knows where soft tokens stand. */
+void burin_encoder_begin(
+        struct burin_encoder *encoder,
+        int slot,
+        const struct burin_request *request,
+        struct burin_sequence *sequence);
+
+/* Encode what the next step may need of this sequence's pictures, whose prompt may go on by
+ * `room` tokens, as far as the cache has rows. Leaves sequence->n_ready. */
+enum burin_status burin_encoder_advance(
+        struct burin_encoder *encoder,
+        int slot,
+        const struct burin_request *request,
+        struct burin_sequence *sequence,
+        int room,
+        struct burin_queue *queue,
+        const struct burin_call *step_call,
+        struct burin_error *err);
+
+/* Rows of pictures that lie before n_done tokens are free again; all of them at the end. */
+void burin_encoder_release(
+        struct burin_encoder *encoder,
+        int slot,
+        const struct burin_request *request,
+        int n_done);
+
+#endif

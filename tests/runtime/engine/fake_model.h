@@ -54,7 +54,30 @@ static void fake_logits(float *logits, uint32_t hash, int strange)
         logits[i] = -INFINITY;
 }
 
-enum { TOKEN_IDS, POSITIONS, SEQUENCE_OF, SEQUENCE_BEGIN, PAGE_TABLE, OUTPUT_ROWS };
+enum {
+    TOKEN_IDS,
+    POSITIONS,
+    SEQUENCE_OF,
+    SEQUENCE_BEGIN,
+    PAGE_TABLE,
+    OUTPUT_ROWS,
+    SOFT_INDEX, /* of a model that sees: fake_vision.h */
+    SOFT_ROWS,
+};
+static bool fake_sees;
+
+/* What stands in a row: its id, or the soft token in its place. */
+static int32_t fake_token(const struct burin_call *call, int row)
+{
+    const int32_t *token_ids = call->inputs[TOKEN_IDS];
+    if (!fake_sees)
+        return token_ids[row];
+    const int32_t soft = ((const int32_t *)call->inputs[SOFT_INDEX])[row];
+    if (soft < 0)
+        return token_ids[row];
+    fake_faults += token_ids[row] != 0 || soft >= call->params.value[BURIN_MAX_SOFT];
+    return (int32_t)((const float *)call->inputs[SOFT_ROWS])[soft];
+}
 
 static struct fake_cell *fake_cell(
         const struct burin_call *call, int sequence, int position)
@@ -95,7 +118,6 @@ static void fake_check(const struct burin_call *call)
 
 static void fake_step(const struct burin_team *team, const struct burin_call *call)
 {
-    const int32_t *token_ids = call->inputs[TOKEN_IDS];
     const int32_t *positions = call->inputs[POSITIONS];
     const int32_t *sequence_of = call->inputs[SEQUENCE_OF];
     const int32_t *rows = call->inputs[OUTPUT_ROWS];
@@ -107,7 +129,7 @@ static void fake_step(const struct burin_team *team, const struct burin_call *ca
         fake_check(call);
     for (int row = tokens.begin; row < tokens.end; row++) {
         *fake_cell(call, sequence_of[row], positions[row]) = (struct fake_cell){
-            .token = token_ids[row],
+            .token = fake_token(call, row),
             .position = positions[row],
         };
         memset(body + 64 * row, 0xaa, 64); /* the whole arena is ours */

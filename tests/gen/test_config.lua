@@ -298,7 +298,7 @@ end)
 spec("tiny Gemmas take all sizes from their files", function()
   local row, model = gemma(golden "tiny-e2b")
   spec.equal({ row.d_global_head, row.n_shared, row.double_wide, row.d_ple, row.cap, row.eps, row.vision.d_head,
-    row.vision.clips, row.audio.n_channels }, { 24, 4, true, 8, 20, 1e-5, 12, true, { 16, 12 } })
+    row.vision.clips, row.audio.n_channels }, { 24, 4, true, 8, 20, 1e-5, 12, true, { 128, 12 } })
   spec.contains(shapes(model), "model.vision_tower.encoder.layers.1.self_attn.q_proj.linear.weight 60x40")
   spec.contains(shapes(model), "model.audio_tower.layers.1.feed_forward1.ffw_layer_1.linear.weight 192x48")
   spec.contains(shapes(model), "model.language_model.layers.8.self_attn.k_proj.weight 24x48 unused")

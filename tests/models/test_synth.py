@@ -121,7 +121,7 @@ def gemma(scratch):
         "model.vision_tower.patch_embedder.position_embedding_table": (2, 64, 40),
         "model.vision_tower.encoder.layers.0.self_attn.q_proj.input_min": (),
         "model.audio_tower.layers.0.lconv1d.depthwise_conv1d.weight": (48, 1, 5),
-        "model.audio_tower.subsample_conv_projection.layer1.conv.weight": (12, 16, 3, 3),
+        "model.audio_tower.subsample_conv_projection.layer1.conv.weight": (12, 128, 3, 3),
     }
     wrong = [name for name, shape in shapes.items() if found[name][:2] != ("BF16", shape)]
     report.line(not wrong, f"gemma4: dims as transformers has them {wrong}")
@@ -132,7 +132,7 @@ def gemma(scratch):
                 f"gemma4: clips at {low} and {high}, layer_scalar {scalar}")
     _, deviation = moments(values(
         found["model.audio_tower.subsample_conv_projection.layer1.conv.weight"]))
-    report.line(abs(deviation * 12 - 1) < 0.1, "gemma4: a convolution's inputs are channels and taps")
+    report.line(abs(deviation * 1152 ** 0.5 - 1) < 0.1, "gemma4: a convolution's inputs are channels and taps")
     report.line((folder / "config.json").read_bytes() == config.read_bytes(),
                 "gemma4: config.json is the one that gave the sizes")
 

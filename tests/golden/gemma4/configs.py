@@ -23,7 +23,7 @@ def vision(layers, hidden, intermediate, heads, head, positions, **more):
 
 
 AUDIO = {"num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 3,
-         "output_proj_dims": 56, "subsampling_conv_channels": [16, 12]}
+         "output_proj_dims": 56, "subsampling_conv_channels": [128, 12]}
 
 TINY = {
     "tiny-e2b": (

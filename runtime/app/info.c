@@ -1,9 +1,9 @@
 #include "runtime/app/app.h"
+#include "runtime/app/attach.h"
 #include "runtime/base/json.h"
 #include "runtime/base/put.h"
 #include "runtime/base/units.h"
 #include "runtime/device/machine.h"
-#include "runtime/media/media.h"
 #include "runtime/plan/plan.h"
 #include "runtime/weights/tensor.h"
 
@@ -52,14 +52,6 @@ static const char *reason(
 }
 
 /* ---- Pictures and video ------------------------------------------------------------- */
-
-static bool has_encoder(const struct burin_model *model)
-{
-    for (int i = 0; i < model->families[0].n_programs; i++)
-        if (strcmp(model->families[0].programs[i].name, "encode_image") == 0)
-            return true;
-    return false;
-}
 
 /* What the helper says of itself, or why there is none. */
 struct seeing {
@@ -157,7 +149,7 @@ static void write_text(
         if (chosen->programs[i].missing)
             printf("  program   %s is planned only: no kernels yet for %s\n",
                    chosen->programs[i].name, chosen->programs[i].missing);
-    if (has_encoder(model))
+    if (burin_app_encoder(model))
         write_seeing();
     printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, BURIN_COMPILER, SANITIZER);
     printf("  machine   %d cores\n", burin_machine_cores());
@@ -226,7 +218,7 @@ static void write_json(
     }
     burin_json_close(&json);
     burin_json_bool(&json, "chat", model->chat != NULL);
-    if (has_encoder(model))
+    if (burin_app_encoder(model))
         write_seeing_json(&json);
     burin_json_open(&json, "build", '{');
     burin_json_text(&json, "version", BURIN_VERSION, SIZE_MAX);

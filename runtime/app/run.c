@@ -1,4 +1,5 @@
 #include "runtime/app/app.h"
+#include "runtime/app/attach.h"
 #include "runtime/app/interrupt.h"
 #include "runtime/app/talk.h"
 #include "runtime/base/json.h"
@@ -307,10 +308,31 @@ static enum burin_status check_settings(
     if (settings->raw && settings->think)
         return burin_fail(
                 err, BURIN_EUSAGE, "--raw continues a text, it cannot --think about it");
+    if (settings->raw && settings->attachments.n)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--raw continues one text, and no picture or video has a place in it");
     for (int i = 0; i < settings->stop.n; i++)
         if (!*settings->stop.values[i])
             return burin_fail(err, BURIN_EUSAGE, "--stop needs a text, found an empty one");
     return BURIN_OK;
+}
+
+/* Pictures and frames before the prompt. */
+static enum burin_status attach(struct burin_app *app, struct burin_error *err)
+{
+    static struct burin_attached_list list;
+    const enum burin_status status = burin_app_attach(app, &list, err);
+    if (status || !list.n)
+        return status;
+    int n_soft = 0;
+    for (int i = 0; i < list.n; i++)
+        for (int k = 0; k < list.at[i].n_items; k++)
+            n_soft += burin_grid_soft(list.at[i].items[k].grid);
+    return burin_fail(
+            err, BURIN_EUSAGE,
+            "%s: what was given makes %d soft tokens, but no encoder runs yet",
+            app->model->name, n_soft);
 }
 
 enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
@@ -322,6 +344,8 @@ enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
     enum burin_status status = check_settings(app, err);
     if (!status)
         status = burin_app_options(app, &options, err);
+    if (!status)
+        status = attach(app, err);
     if (!status)
         status = burin_app_prompt(app, &prompt, &given, err);
     if (status)

@@ -36,10 +36,25 @@ static void add_owner(
         enum burin_kind kind)
 {
     struct burin_plan_owner *owner = &plan->owners[plan->n_owners++];
-    *owner = (struct burin_plan_owner){ name, what, bytes, kind };
+    *owner = (struct burin_plan_owner){
+        .name = name, .what = what, .bytes = bytes, .kind = kind
+    };
     plan->total_bytes = burin_add(plan->total_bytes, bytes);
     if (bytes > plan->owners[plan->largest].bytes)
         plan->largest = plan->n_owners - 1;
+}
+
+/* What --assume tells, and what it takes the place of. */
+static void add_told(
+        struct burin_plan *plan,
+        const char *name,
+        const char *what,
+        int64_t bytes,
+        int64_t derived)
+{
+    add_owner(plan, name, what, bytes, BURIN_ASSUMED);
+    plan->owners[plan->n_owners - 1].told = true;
+    plan->owners[plan->n_owners - 1].derived_bytes = derived;
 }
 
 static void add_if_any(
@@ -170,6 +185,8 @@ static void add_kv(struct burin_plan *plan)
     if (!plan->kv)
         return;
     plan->kv_tokens = (int64_t)plan->n_pages * plan->kv->page_tokens;
+    if (!plan->state.page) /* windows and states are all that it keeps */
+        return;
     add_owner(
             plan, "kv", "keys and values of the context, in pages",
             burin_multiply(plan->state.page, plan->n_pages), BURIN_DERIVED);
@@ -230,6 +247,11 @@ static void add_device(
             measured ? BURIN_MEASURED : BURIN_ASSUMED);
 }
 
+static int64_t granule_of(const struct burin_plan_request *request)
+{
+    return request->granule ? request->granule : BURIN_GRANULE;
+}
+
 /* A multiprocessor's threads: 2048, and 1536 where it is of a consumer's kind. */
 static int64_t worst_local(const struct burin_card *card)
 {
@@ -238,15 +260,10 @@ static int64_t worst_local(const struct burin_card *card)
                               : LOCAL_MIB * MIB;
 }
 
-static void add_fixed(struct burin_plan *plan, const struct burin_plan_request *request)
+static void add_derived_fixed(
+        struct burin_plan *plan, const struct burin_plan_request *request)
 {
     const struct burin_device_costs *costs = &request->costs;
-    if (request->fixed_given) {
-        add_owner(
-                plan, "fixed", "all but graphs, states and KV, as --assume tells",
-                request->fixed_bytes, BURIN_ASSUMED);
-        return;
-    }
     add_device(
             plan, "context", "the driver's, for a process on this card",
             costs->context_bytes, CONTEXT_MIB * MIB);
@@ -256,6 +273,27 @@ static void add_fixed(struct burin_plan *plan, const struct burin_plan_request *
             plan, "local memory", "stacks of all threads that the card runs at once",
             costs->local_bytes, worst_local(&plan->card));
     add_runs(plan);
+}
+
+/* Also where --assume tells it: what is derived then stands beside it. */
+static void add_fixed(struct burin_plan *plan, const struct burin_plan_request *request)
+{
+    add_derived_fixed(plan, request);
+    if (!request->fixed_given)
+        return;
+    if (plan->card.unified) {
+        add_tokenizer(plan, request);
+        add_host(plan);
+    }
+    int64_t derived = plan->total_bytes;
+    for (int i = 0; i < plan->n_owners; i++)
+        if (plan->owners[i].kind == BURIN_DERIVED)
+            derived = burin_add(derived, over(plan->owners[i].bytes, granule_of(request)));
+    plan->n_owners = 0;
+    plan->total_bytes = 0;
+    add_told(
+            plan, "fixed", "all but graphs, states and KV, as --assume tells",
+            request->fixed_bytes, derived);
 }
 
 int64_t burin_plan_graphs_bytes(const struct burin_plan *plan)
@@ -270,8 +308,9 @@ int64_t burin_plan_graphs_bytes(const struct burin_plan *plan)
 static void add_graphs(struct burin_plan *plan, const struct burin_plan_request *request)
 {
     if (request->graphs_given)
-        add_owner(
-                plan, "graphs", "as --assume tells", request->graphs_bytes, BURIN_ASSUMED);
+        add_told(
+                plan, "graphs", "as --assume tells", request->graphs_bytes,
+                burin_plan_graphs_bytes(plan));
     else if (burin_plan_graphs_bytes(plan))
         add_owner(
                 plan, "graphs", "what the driver keeps for each node of a graph",
@@ -293,7 +332,8 @@ static int64_t gpu_rounding(const struct burin_plan *plan, int64_t granule)
     return sum;
 }
 
-/* One sequence as long as it may get, and a page for each of the others. */
+/* One sequence as long as it may get, and a page for each of the others; a pool that is asked
+ * for is held to the same (settle.c). */
 static int pages_needed(const struct burin_plan *plan)
 {
     const int longest = burin_plan_pages_of(plan, plan->n_ctx);
@@ -317,7 +357,7 @@ static void fill_with_kv(
                                    .page_bytes = plan->state.page,
                                    .granule = granule };
     int64_t n = 0;
-    if (plan->limit_bytes != INT64_MAX)
+    if (plan->limit_bytes != INT64_MAX && plan->state.page)
         burin_fit_pages(&fit, &n, NULL);
     if (n > INT_MAX)
         n = INT_MAX;
@@ -329,9 +369,7 @@ static void fill_with_kv(
 static void account_gpu(struct burin_plan *plan, const struct burin_plan_request *request)
 {
     /* --assume fixed= has rounding in it already. */
-    const int64_t granule = request->fixed_given ? 1
-                            : request->granule   ? request->granule
-                                                 : BURIN_GRANULE;
+    const int64_t granule = request->fixed_given ? 1 : granule_of(request);
     add_fixed(plan, request);
     add_states(plan);
     add_graphs(plan, request);
@@ -343,7 +381,8 @@ static void account_gpu(struct burin_plan *plan, const struct burin_plan_request
     add_kv(plan);
     if (granule > 1)
         add_owner(
-                plan, "rounding", "memory comes in whole pieces: what they hold beyond the above",
+                plan, "rounding",
+                "memory comes in whole pieces: what they hold beyond the above",
                 gpu_rounding(plan, granule),
                 request->granule ? BURIN_MEASURED : BURIN_ASSUMED);
 }
@@ -359,6 +398,10 @@ void burin_plan_account(struct burin_plan *plan, const struct burin_plan_request
         account_gpu(plan, request);
     else
         account_cpu(plan, request);
-    plan->fits = plan->total_bytes <= plan->limit_bytes;
-    plan->short_by_bytes = plan->fits ? 0 : plan->total_bytes - plan->limit_bytes;
+    const int64_t over_limit = plan->total_bytes > plan->limit_bytes
+                                       ? plan->total_bytes - plan->limit_bytes
+                                       : 0;
+    const int64_t over_share = plan->family->sm ? burin_plan_graphs_over(plan) : 0;
+    plan->fits = !over_limit && !over_share;
+    plan->short_by_bytes = over_limit > over_share ? over_limit : over_share;
 }

@@ -104,6 +104,19 @@ static void turn(struct burin_plan_request *request, enum knob knob, int64_t val
     }
 }
 
+/* What a request that turn() has been at asks for. */
+static int64_t asked_of(const struct burin_plan_request *request, enum knob knob)
+{
+    const int64_t values[N_KNOBS] = {
+        [CONTEXT] = request->n_ctx,        [BATCH] = request->n_batch,
+        [PARALLEL] = request->n_sequences, [POOL] = request->kv_tokens,
+        [DRAFT] = request->n_draft,        [IMAGES] = request->n_images,
+        [FRAMES] = request->n_frames,      [CLIPS] = request->n_clips,
+        [THREADS] = request->n_threads,
+    };
+    return values[knob];
+}
+
 static bool fits(const struct burin_plan_request *request)
 {
     struct burin_plan plan;
@@ -141,36 +154,52 @@ static int64_t largest_that_fits(
     return known * step;
 }
 
-/* The least that makes sense of a number, whatever the memory. */
+/* The least of a number that makes a plan at all, whatever the memory, beside the others that
+ * are asked for; `now` makes one. */
 static int64_t least_of(
-        const struct burin_plan *plan,
-        const struct burin_plan_request *request,
-        enum knob knob)
+        const struct burin_plan_request *request, enum knob knob, int64_t now)
 {
-    const int64_t at_once = (int64_t)request->n_sequences * (request->n_draft + 1);
-    int64_t least = knobs[knob].least;
-    if ((knob == BATCH || knob == CONTEXT) && burin_plan_spanned(plan) > least)
-        least = burin_plan_spanned(plan);
-    if (knob == BATCH && at_once > least)
-        least = at_once;
+    int64_t least = now;
+    int64_t below = knobs[knob].least - 1;
+    while (least - below > 1) {
+        const int64_t middle = below + (least - below) / 2;
+        struct burin_plan_request other = *request;
+        struct burin_plan plan;
+        turn(&other, knob, middle);
+        if (burin_plan_sketch(&plan, &other, false, NULL))
+            below = middle;
+        else
+            least = middle;
+    }
     return least;
 }
 
-/* In whole steps where that leaves something, else to the unit. */
+/* The largest from `least` to `most` that fits: in whole steps where that leaves something,
+ * else to the unit. -1 for none. */
 static int64_t lower(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
         enum knob knob,
+        int64_t least,
         int64_t most)
 {
     const int64_t page = plan->kv ? plan->kv->page_tokens : 1;
     const int64_t step = knob == CONTEXT || knob == POOL ? page : knob == BATCH ? 32 : 1;
-    const int64_t least = least_of(plan, request, knob);
     const int64_t first = (least + step - 1) / step * step;
     const int64_t whole = largest_that_fits(request, knob, step, first, most);
     if (whole >= 0)
         return whole;
     return largest_that_fits(request, knob, 1, least, first - 1 < most ? first - 1 : most);
+}
+
+/* Whether there is something of a number to give up. */
+static bool may_turn(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        enum knob knob)
+{
+    return value_of(plan, knob) > knobs[knob].least &&
+           (knob != POOL || burin_plan_pool_given(plan, request));
 }
 
 /* ---- One change ------------------------------------------------------------------------ */
@@ -198,10 +227,10 @@ static void offer_numbers(
 {
     for (enum knob knob = 0; knob < N_KNOBS; knob++) {
         const int64_t now = value_of(plan, knob);
-        if (now <= knobs[knob].least ||
-            (knob == POOL && !burin_plan_pool_given(plan, request)))
+        if (!may_turn(plan, request, knob))
             continue;
-        const int64_t value = lower(plan, request, knob, now - 1);
+        const int64_t value =
+                lower(plan, request, knob, least_of(request, knob, now), now - 1);
         if (value < 0)
             continue;
         char text[96];
@@ -233,6 +262,12 @@ static void offer_kv_dtypes(
     }
 }
 
+/* A program that is named would keep its graphs. */
+static const char *none_text(const struct burin_plan_request *request)
+{
+    return request->graphs.n ? "--graphs none and no other" : "--graphs none";
+}
+
 static void offer_graphs(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -255,8 +290,13 @@ static void offer_graphs(
     }
     other = *request;
     other.graphs = (struct burin_graphs){ .none = true };
-    if (fits(&other))
-        offer(best, 1.3, "--graphs none, every kernel launched by itself");
+    if (fits(&other)) {
+        char text[96];
+        snprintf(
+                text, sizeof text, "%s, every kernel launched by itself",
+                none_text(request));
+        offer(best, 1.3, text);
+    }
 }
 
 /* Pictures of fewer soft tokens: the largest budgets left out. */
@@ -304,46 +344,75 @@ static void offer_budgets(
 
 /* ---- Several, or none ------------------------------------------------------------------- */
 
+/* What is said of `other`, in place of what the request asks for: all numbers, or those that
+ * are not planned anyway. `told` is the request that follows it. */
+static void say_several(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        const struct burin_plan_request *other,
+        const int64_t values[N_KNOBS],
+        bool all,
+        struct burin_plan_request *told)
+{
+    struct burin_put put = { plan->advice, sizeof plan->advice, 0 };
+    burin_put(&put, "No single option mends it. Together these do:");
+    *told = *request;
+    if (plan->kv && other->kv_dtype_given && other->kv_dtype != plan->kv->dtype) {
+        told->kv_dtype_given = true;
+        told->kv_dtype = other->kv_dtype;
+        burin_put(&put, " --kv-cache-dtype %s", burin_dtype_name(other->kv_dtype));
+    }
+    for (enum knob knob = 0; knob < N_KNOBS; knob++) {
+        if (!may_turn(plan, request, knob) ||
+            (!all && values[knob] == value_of(plan, knob)))
+            continue;
+        turn(told, knob, values[knob]);
+        burin_put(&put, " %s %lld", knobs[knob].option, (long long)values[knob]);
+    }
+    if (other->graphs.none &&
+        (!request->graphs.none || other->graphs.n < request->graphs.n)) {
+        told->graphs = other->graphs;
+        burin_put(&put, " %s", none_text(request));
+    }
+    burin_put(&put, ".");
+}
+
 /* All at their smallest, and then each again as large as it may be: those come first that
- * matter most. */
+ * matter most. A step that is large enough for all of them comes before, if it can. */
 static void advise_several(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
         const struct burin_plan_request *smallest)
 {
-    static const enum knob order[] = { CONTEXT, DRAFT,    IMAGES, FRAMES, CLIPS,
-                                       POOL,    PARALLEL, BATCH,  THREADS };
-    struct burin_plan_request other = *smallest;
-    struct burin_put put = { plan->advice, sizeof plan->advice, 0 };
-    burin_put(&put, "No single option mends it. Together these do:");
-
-    other.kv_dtype_given = request->kv_dtype_given;
-    other.kv_dtype = request->kv_dtype;
-    if (!fits(&other)) {
-        other.kv_dtype_given = true;
-        other.kv_dtype = smallest->kv_dtype;
-        burin_put(&put, " --kv-cache-dtype %s", burin_dtype_name(other.kv_dtype));
-    }
-    other.graphs = request->graphs;
-    if (!fits(&other)) {
-        other.graphs = (struct burin_graphs){ .none = true };
-        burin_put(&put, " --graphs none");
-    }
+    static const enum knob order[] = { POOL,  CONTEXT,  DRAFT, IMAGES, FRAMES,
+                                       CLIPS, PARALLEL, BATCH, THREADS };
+    struct burin_plan_request other = *smallest, more;
+    int64_t values[N_KNOBS];
+    const int64_t step = least_of(request, BATCH, plan->n_batch);
+    if (fits_with(&other, BATCH, step))
+        turn(&other, BATCH, step);
+    more = other;
+    more.kv_dtype_given = request->kv_dtype_given;
+    more.kv_dtype = request->kv_dtype;
+    if (fits(&more))
+        other = more;
+    more = other;
+    more.graphs = request->graphs;
+    if (fits(&more))
+        other = more;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const enum knob knob = order[i];
         const int64_t now = value_of(plan, knob);
-        if (now <= knobs[knob].least ||
-            (knob == POOL && !burin_plan_pool_given(plan, request)))
+        values[knob] = now;
+        if (!may_turn(plan, request, knob))
             continue;
-        if (fits_with(&other, knob, now)) {
-            turn(&other, knob, now);
-            continue;
-        }
-        const int64_t value = lower(plan, &other, knob, now - 1);
-        turn(&other, knob, value);
-        burin_put(&put, " %s %lld", knobs[knob].option, (long long)value);
+        if (!fits_with(&other, knob, now))
+            values[knob] = lower(plan, &other, knob, asked_of(&other, knob), now - 1);
+        turn(&other, knob, values[knob]);
     }
-    burin_put(&put, ".");
+    say_several(plan, request, &other, values, false, &more);
+    if (!fits(&more)) /* a default that the others have moved */
+        say_several(plan, request, &other, values, true, &more);
 }
 
 static const struct burin_kv_layout *narrowest(const struct burin_plan *plan)
@@ -355,47 +424,100 @@ static const struct burin_kv_layout *narrowest(const struct burin_plan *plan)
     return least;
 }
 
-/* No option by itself: all of them at their smallest, and what they leave for the weights. */
+/* Every number at the least that makes a plan, pictures and drafts first: they set the least of
+ * others. What --assume tells of graphs stays true of those that it was told of. */
+static struct burin_plan_request smallest_of(
+        const struct burin_plan *plan, const struct burin_plan_request *request)
+{
+    static const enum knob order[] = { DRAFT,    IMAGES, FRAMES,  CLIPS, THREADS,
+                                       PARALLEL, BATCH,  CONTEXT, POOL };
+    struct burin_plan_request smallest = *request;
+    if (!plan->graphs_assumed)
+        smallest.graphs = (struct burin_graphs){ .none = true };
+    if (plan->kv) {
+        smallest.kv_dtype_given = true;
+        smallest.kv_dtype = narrowest(plan)->dtype;
+    }
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (may_turn(plan, request, order[i]))
+            turn(&smallest, order[i],
+                 least_of(&smallest, order[i], value_of(plan, order[i])));
+    return smallest;
+}
+
+/* The weights alone are too large: the recipe that would do, in the bits that the report's first
+ * line counts, and the options it was found under. */
+static void advise_recipe(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        const struct burin_plan *least)
+{
+    const int64_t weights = burin_plan_owner_bytes(least, "weights");
+    const int64_t room = plan->limit_bytes - (least->total_bytes - weights);
+    const double elements = (double)plan->model->n_elements;
+    const double have =
+            elements > 0 ? 8.0 * (double)plan->family->weights_bytes / elements : 0;
+    const double bits = weights ? have * (double)room / (double)weights : 0;
+    struct burin_put put = { plan->advice, sizeof plan->advice, 0 };
+    if (bits < 2) {
+        burin_put(
+                &put,
+                "No option mends it: the least this model runs in is %s. A smaller variant "
+                "(gen list) may fit.",
+                burin_human_bytes(least->total_bytes).text);
+        return;
+    }
+    burin_put(
+            &put,
+            "No option mends it. Smallest change: a recipe of at most %.2f bits an element "
+            "(gen --quant), the weights have %.2f; or a smaller variant. That is with",
+            bits, have);
+    for (enum knob knob = 0; knob < N_KNOBS; knob++)
+        if (may_turn(plan, request, knob))
+            burin_put(
+                    &put, " %s %lld", knobs[knob].option, (long long)value_of(least, knob));
+    if (plan->family->sm && !plan->graphs_assumed)
+        burin_put(&put, " %s", none_text(request));
+    if (least->kv != plan->kv)
+        burin_put(&put, " --kv-cache-dtype %s", burin_dtype_name(least->kv->dtype));
+    burin_put(&put, ".");
+}
+
+/* No option by itself: all of them at their smallest, or what they leave for the weights. */
 static enum burin_status advise_all(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
         struct burin_error *err)
 {
-    struct burin_plan_request smallest = *request;
+    const struct burin_plan_request smallest = smallest_of(plan, request);
     struct burin_plan least;
-    for (enum knob knob = 0; knob < N_KNOBS; knob++)
-        if (value_of(plan, knob) > knobs[knob].least &&
-            (knob != POOL || burin_plan_pool_given(plan, request)))
-            turn(&smallest, knob, knobs[knob].least);
-    smallest.n_outputs = smallest.n_outputs ? 1 : 0;
-    smallest.graphs = (struct burin_graphs){ .none = true };
-    if (plan->kv) {
-        smallest.kv_dtype_given = true;
-        smallest.kv_dtype = narrowest(plan)->dtype;
-    }
     const enum burin_status status = burin_plan_sketch(&least, &smallest, false, err);
     if (status)
         return status;
-
-    const int64_t weights = burin_plan_owner_bytes(&least, "weights");
-    const int64_t room = plan->limit_bytes - (least.total_bytes - weights);
-    const double elements = (double)plan->model->n_elements;
-    const double bits = elements > 0 ? 8.0 * (double)room / elements : 0;
     if (least.fits)
         advise_several(plan, request, &smallest);
-    else if (bits >= 2 && weights)
-        snprintf(
-                plan->advice, sizeof plan->advice,
-                "No option mends it. Smallest change: a recipe of at most %.2f bits an "
-                "element (gen --quant), the weights have %.2f; or a smaller variant.",
-                bits, 8.0 * (double)weights / elements);
     else
-        snprintf(
-                plan->advice, sizeof plan->advice,
-                "No option mends it: the least this model runs in is %s. A smaller variant "
-                "(gen list) may fit.",
-                burin_human_bytes(least.total_bytes).text);
+        advise_recipe(plan, request, &least);
     return BURIN_OK;
+}
+
+/* The largest that fits of a number: what is planned or more; where that does not fit, anything
+ * that makes a plan. 0 for nothing. */
+static int largest_of(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        enum knob knob,
+        int64_t step,
+        int64_t most)
+{
+    const int64_t now = value_of(plan, knob);
+    if (now <= most && fits_with(request, knob, most))
+        return (int)most;
+    const int64_t least = plan->fits ? now : least_of(request, knob, now);
+    int64_t found = largest_that_fits(request, knob, step, least, most);
+    if (found < 0)
+        found = plan->fits ? now : largest_that_fits(request, knob, 1, least, most);
+    return found > 0 ? (int)found : 0;
 }
 
 /* What else would fit: one number larger, the others as planned. What a plan that fits has
@@ -408,21 +530,24 @@ static void find_largest(struct burin_plan *plan, const struct burin_plan_reques
         held.n_ctx = plan->n_ctx;
     }
     const int64_t page = plan->kv ? plan->kv->page_tokens : 1;
-    const int64_t n_ctx = plan->model->n_ctx; /* perhaps no whole number of pages */
     const int64_t n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
-    const int64_t at_once = plan->n_draft + 1;
     const int64_t all =
             (int64_t)plan->n_ctx * plan->n_sequences; /* there are no more tokens */
-    const int64_t longest = fits_with(&held, CONTEXT, n_ctx)
-                                    ? n_ctx
-                                    : largest_that_fits(&held, CONTEXT, page, page, n_ctx);
-    const int64_t most = largest_that_fits(&held, PARALLEL, 1, 1, n_batch / at_once);
-    const int64_t batch = largest_that_fits(
-            &held, BATCH, 1, plan->fits ? plan->n_batch : plan->n_sequences * at_once,
-            all < BURIN_MAX_BATCH ? all : BURIN_MAX_BATCH);
-    plan->longest_context = longest > 0 ? (int)longest : 0;
-    plan->most_sequences = most > 0 ? (int)most : 0;
-    plan->largest_batch = batch > 0 ? (int)batch : 0;
+    plan->longest_context = largest_of(plan, &held, CONTEXT, page, plan->model->n_ctx);
+    plan->most_sequences =
+            largest_of(plan, &held, PARALLEL, 1, n_batch / (plan->n_draft + 1));
+    plan->largest_batch = largest_of(
+            plan, &held, BATCH, 1, all < BURIN_MAX_BATCH ? all : BURIN_MAX_BATCH);
+
+    /* The number of sequences goes in powers of two, and what each keeps is lost to pages. */
+    struct burin_plan fewer;
+    held.n_sequences = plan->n_sequences / 2;
+    if (plan->fits && plan->family->sm && !request->n_sequences && held.n_sequences &&
+        !burin_plan_sketch(&fewer, &held, false, NULL) && fewer.fits &&
+        fewer.kv_tokens > plan->kv_tokens + plan->kv_tokens / 20) {
+        plan->fewer_sequences = fewer.n_sequences;
+        plan->fewer_kv_tokens = fewer.kv_tokens;
+    }
 }
 
 enum burin_status burin_plan_advise(

@@ -104,17 +104,20 @@ enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_e
 {
     if (plan->fits)
         return BURIN_OK;
-    char pieces[512];
+    char pieces[512], graphs[512];
     burin_plan_largest_text(plan, pieces, sizeof pieces);
+    burin_plan_graphs_text(plan, graphs, sizeof graphs);
     const struct burin_plan_owner *largest = &plan->owners[plan->largest];
     return burin_fail(
             err, BURIN_ENOMEM,
-            "%s needs %s and may use %s of %s: short by %s (%lld bytes).\n"
+            "%s needs %s and may use %s of %s: %s by %s (%lld bytes).\n%s%s"
             "The largest part is %s, %s. %s\n%s",
             plan->model->name, burin_human_bytes(plan->total_bytes).text,
             burin_human_bytes(plan->limit_bytes).text, plan->card.name,
+            plan->total_bytes > plan->limit_bytes ? "short" : "graphs too large",
             burin_human_bytes(plan->short_by_bytes).text, (long long)plan->short_by_bytes,
-            largest->name, burin_human_bytes(largest->bytes).text, pieces, plan->advice);
+            graphs, graphs[0] ? "\n" : "", largest->name,
+            burin_human_bytes(largest->bytes).text, pieces, plan->advice);
 }
 
 bool burin_plan_drift(

@@ -118,11 +118,14 @@ struct burin_plan_owner {
     const char *what; /* in a few words, for the report */
     int64_t bytes;
     enum burin_kind kind;
+    bool told;             /* by --assume, in place of... */
+    int64_t derived_bytes; /* ...so many */
 };
 enum { BURIN_MAX_OWNERS = 20 };
 
 struct burin_planned_program {
     bool active; /* the others' weights, state and runs are not in the plan */
+    bool unused; /* it is not, and graphs were asked for */
     int n_eager; /* what its largest run counts: tokens of a step, soft tokens of an encoder */
     struct burin_ladder graphs;
 };
@@ -166,21 +169,23 @@ struct burin_plan {
     struct burin_card card;
     int64_t limit_bytes; /* INT64_MAX: none */
     bool fits;
-    int64_t short_by_bytes;
-    int largest; /* index of the largest owner */
+    int64_t short_by_bytes; /* of the limit; or what graphs take above their share */
+    int largest;            /* index of the largest owner */
 
     /* What would fit if it were asked for, all else as in the plan; where that does not fit,
      * as in the request. 0: nothing. */
     int longest_context;
     int most_sequences;
-    int largest_batch;              /* tokens a step */
+    int largest_batch;   /* tokens a step */
+    int fewer_sequences; /* that would leave more to KV, where the plan chose; 0 */
+    int64_t fewer_kv_tokens;
     char advice[BURIN_ADVICE_TEXT]; /* the one change that mends it, "" where it fits */
 };
 
 /* BURIN_EUSAGE for a request that makes no sense (the message names the option), a context
  * beyond the model's among them; BURIN_EFORMAT for tables that lack a row that the plan
- * stands on, a graph without nodes among them; BURIN_ENOMEM for graphs of more than a quarter
- * of the card and for an encoder arena below the smallest item. A plan that does not fit is
+ * stands on, a graph without nodes among them; BURIN_ENOMEM for an encoder arena below the smallest
+ * item. A plan that does not fit, or whose graphs take more than a quarter of the card, is
  * BURIN_OK: see plan->fits. */
 enum burin_status burin_plan_make(
         struct burin_plan *plan,

@@ -87,6 +87,11 @@ static enum burin_status check_graphs(
                     "program %s has no graph budget: its graphs would seem to cost nothing",
                     program->name);
     }
+    if (!any && request->graphs_given && request->graphs_bytes > 0 && family->sm)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--assume graphs=%lld: no graphs are planned (--graphs none)",
+                (long long)request->graphs_bytes);
     if (any && request->graphs_given && request->graphs_bytes <= 0)
         return burin_fail(
                 err, BURIN_EUSAGE,
@@ -96,17 +101,17 @@ static enum burin_status check_graphs(
 }
 
 static enum burin_status check_named(
-        const struct burin_plan *plan,
-        const struct burin_graphs *graphs,
-        struct burin_error *err)
+        struct burin_plan *plan, const struct burin_graphs *graphs, struct burin_error *err)
 {
     for (int i = 0; i < graphs->n; i++) {
         int p = 0;
         while (p < plan->family->n_programs &&
                strcmp(plan->family->programs[p].name, graphs->named[i].program) != 0)
             p++;
-        if (p < plan->family->n_programs)
+        if (p < plan->family->n_programs) {
+            plan->programs[p].unused = !plan->programs[p].active;
             continue;
+        }
         char names[128] = "";
         struct burin_put list = { names, sizeof names, 0 };
         for (p = 0; p < plan->family->n_programs; p++)
@@ -310,14 +315,18 @@ enum burin_status burin_plan_programs(
     return status ? status : check_spans(plan, err);
 }
 
-/* Graphs of more than a quarter of the card are no plan but a mistake. */
-enum burin_status burin_plan_check_share(
-        const struct burin_plan *plan, struct burin_error *err)
+int64_t burin_plan_graphs_over(const struct burin_plan *plan)
 {
-    const int64_t bytes = burin_plan_graphs_bytes(plan);
-    if (plan->graphs_assumed || !plan->card.total_bytes ||
-        bytes <= plan->card.total_bytes / 4)
-        return BURIN_OK;
+    const int64_t over = burin_plan_graphs_bytes(plan) - plan->card.total_bytes / 4;
+    return plan->graphs_assumed || !plan->card.total_bytes || over < 0 ? 0 : over;
+}
+
+void burin_plan_graphs_text(const struct burin_plan *plan, char *text, size_t capacity)
+{
+    struct burin_put put = { text, capacity, 0 };
+    text[0] = '\0';
+    if (!burin_plan_graphs_over(plan))
+        return;
 
     struct burin_plan_run run, largest[3] = { 0 };
     int n = 0, n_graphs = 0;
@@ -332,15 +341,13 @@ enum burin_status burin_plan_check_share(
         if (at < 3)
             largest[at] = run;
     }
-    char text[256] = "";
-    struct burin_put list = { text, sizeof text, 0 };
+    burin_put(
+            &put,
+            "%d graphs would take %s, more than a quarter of %s. The largest:", n_graphs,
+            burin_human_bytes(burin_plan_graphs_bytes(plan)).text, plan->card.name);
     for (int i = 0; i < n; i++)
         burin_put(
-                &list, "%s%s n = %d %s", i ? ", " : "", largest[i].program->name,
+                &put, "%s %s n = %d %s", i ? "," : "", largest[i].program->name,
                 largest[i].n, burin_human_bytes(largest[i].driver_bytes).text);
-    return burin_fail(
-            err, BURIN_ENOMEM,
-            "%d graphs would take %s, more than a quarter of %s. The largest: %s. Fewer of "
-            "them (--graphs, --graph-padding), or none (--graphs none)",
-            n_graphs, burin_human_bytes(bytes).text, plan->card.name, text);
+    burin_put(&put, ".");
 }

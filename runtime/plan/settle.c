@@ -56,7 +56,9 @@ static enum burin_status check_tables(
     if (plan->model->n_weights && !family->weights_bytes)
         return burin_fail(
                 err, BURIN_EFORMAT, "family %s has weights of zero bytes", family->name);
-    if (plan->kv && (plan->kv->page_tokens <= 0 || !plan->kv->page_bytes))
+    /* Windows and states alone need no pages. */
+    if (plan->kv && (plan->kv->page_tokens <= 0 ||
+                     (!plan->kv->page_bytes && !plan->kv->bytes_per_sequence)))
         return burin_fail(
                 err, BURIN_EFORMAT, "family %s has KV pages of zero bytes", family->name);
     if (family->n_programs > BURIN_MAX_PROGRAMS)
@@ -154,21 +156,54 @@ static enum burin_status settle_pool(
         struct burin_error *err)
 {
     burin_plan_account(plan, request); /* for the bytes of a page */
+    if (!plan->state.page)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--kv-tokens, --kv-bytes: %s keeps nothing in pages, only windows and "
+                "states "
+                "of each sequence",
+                plan->model->name);
     const int64_t pages = request->kv_tokens ? burin_plan_pages_of(plan, request->kv_tokens)
                                              : request->kv_bytes / plan->state.page;
-    const int64_t tokens = pages * page_tokens(plan);
     if (!pages || pages > INT_MAX)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "--kv-bytes %lld is not between one page of %lld bytes and %d of them",
                 (long long)request->kv_bytes, (long long)plan->state.page, INT_MAX);
     plan->n_pages = (int)pages;
+    return BURIN_OK;
+}
+
+/* What a pool that is asked for leaves to the longest sequence. On a GPU each of the others has
+ * a page; on a CPU they wait for it. */
+static enum burin_status share_pool(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    const int others = plan->family->sm ? plan->n_sequences - 1 : 0;
+    const int page = page_tokens(plan);
+    const int64_t tokens = ((int64_t)plan->n_pages - others) * page;
+    char beside[64] = "";
+    if (others)
+        snprintf(beside, sizeof beside, " beside a page for each of %d others", others);
+    if (tokens <= 0)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "a KV cache of %d pages of %d tokens, and --parallel %d: each sequence has "
+                "a "
+                "page at least, --kv-tokens %lld",
+                plan->n_pages, page, plan->n_sequences,
+                (long long)plan->n_sequences * page);
     if (request->n_ctx > 0 && tokens < request->n_ctx)
         return burin_fail(
                 err, BURIN_EUSAGE,
-                "room for %lld tokens, one request may need %d: start with --ctx-size "
-                "%lld, or give --kv-tokens %d",
-                (long long)tokens, request->n_ctx, (long long)tokens, request->n_ctx);
+                "room for %lld tokens%s, one request may need %d: start with --ctx-size "
+                "%lld, or give --kv-tokens %lld",
+                (long long)tokens, beside, request->n_ctx, (long long)tokens,
+                (long long)request->n_ctx + (int64_t)others * page);
+    if (tokens < plan->n_ctx)
+        plan->n_ctx = (int)tokens;
     return BURIN_OK;
 }
 
@@ -181,9 +216,11 @@ static enum burin_status plan_for(
         struct burin_error *err)
 {
     const bool pool = burin_plan_pool_given(plan, request);
-    const int64_t pool_tokens = (int64_t)plan->n_pages * page_tokens(plan);
     plan->n_sequences = n_sequences;
-    plan->n_ctx = pool && pool_tokens < n_ctx ? (int)pool_tokens : n_ctx;
+    plan->n_ctx = n_ctx;
+    enum burin_status status = pool ? share_pool(plan, request, err) : BURIN_OK;
+    if (status)
+        return status;
     plan->n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
     const int64_t at_once = (int64_t)n_sequences * (plan->n_draft + 1);
     if (plan->n_batch < at_once)
@@ -217,7 +254,7 @@ static enum burin_status plan_for(
     plan->n[BURIN_SEQUENCES] = n_sequences;
     plan->n[BURIN_OUTPUTS] = plan->n_outputs;
 
-    const enum burin_status status = burin_plan_programs(plan, request, err);
+    status = burin_plan_programs(plan, request, err);
     if (status)
         return status;
     value[BURIN_MAX_SOFT] = burin_plan_cache_rows(plan);
@@ -235,19 +272,9 @@ static int least_context(const struct burin_plan *plan, const struct burin_plan_
     return model < BURIN_LEAST_CONTEXT ? model : BURIN_LEAST_CONTEXT;
 }
 
-static enum burin_status plan_gpu_for(
-        struct burin_plan *plan,
-        const struct burin_plan_request *request,
-        int n_sequences,
-        int n_ctx,
-        struct burin_error *err)
-{
-    const enum burin_status status = plan_for(plan, request, n_sequences, n_ctx, err);
-    return status ? status : burin_plan_check_share(plan, err);
-}
-
 /* As many sequences as the request says; else the largest power of two up to 64 that leaves
- * three quarters of the room to KV, and that does not itself make the plan fail. */
+ * three quarters of the room to KV, and that does not itself make the plan fail; where all do,
+ * the least. */
 static enum burin_status settle_sequences(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -255,19 +282,19 @@ static enum burin_status settle_sequences(
 {
     const int n_ctx = least_context(plan, request);
     if (request->n_sequences)
-        return plan_gpu_for(plan, request, request->n_sequences, n_ctx, err);
-    for (int n = BURIN_DEFAULT_SEQUENCES; n > 1; n /= 2) {
-        if (plan_gpu_for(plan, request, n, n_ctx, NULL))
+        return plan_for(plan, request, request->n_sequences, n_ctx, err);
+    int least = 0;
+    for (int n = BURIN_DEFAULT_SEQUENCES; n >= 1; n /= 2) {
+        if (plan_for(plan, request, n, n_ctx, NULL))
             continue;
+        least = n;
         const int64_t slots = burin_multiply(burin_plan_slot_bytes(plan), n);
         const int64_t others =
                 plan->total_bytes - slots - burin_plan_owner_bytes(plan, "kv");
-        if (plan->fits && slots <= (plan->limit_bytes - others) / 4)
+        if (plan->fits && plan->n_ctx == n_ctx && slots <= (plan->limit_bytes - others) / 4)
             return BURIN_OK;
     }
-    if (!plan_gpu_for(plan, request, 1, n_ctx, NULL))
-        return BURIN_OK;
-    return plan_gpu_for(plan, request, BURIN_DEFAULT_SEQUENCES, n_ctx, err);
+    return plan_for(plan, request, least ? least : BURIN_DEFAULT_SEQUENCES, n_ctx, err);
 }
 
 /* A context that nobody has asked for: the longest that fits, the page table that grows with

@@ -37,9 +37,12 @@ int64_t burin_plan_cache_rows(const struct burin_plan *plan);
  * step. 0 where it does not. */
 int burin_plan_spanned(const struct burin_plan *plan);
 
-/* BURIN_ENOMEM where the graphs take more than a quarter of the card. */
-enum burin_status burin_plan_check_share(
-        const struct burin_plan *plan, struct burin_error *err);
+/* Graphs of more than a quarter of the card are no plan but a mistake: how many bytes more.
+ * What --assume tells of them was weighed by who tells it. */
+int64_t burin_plan_graphs_over(const struct burin_plan *plan);
+
+/* That they are, and the three largest; "" where they are not. */
+void burin_plan_graphs_text(const struct burin_plan *plan, char *text, size_t capacity);
 
 /* account.c: the owners, from the numbers that have been settled. */
 void burin_plan_account(struct burin_plan *plan, const struct burin_plan_request *request);

@@ -181,6 +181,7 @@ SPEC(a_pool_that_is_asked_for_is_what_KV_gets)
 {
     plan_on(4 * GIB);
     request.kv_tokens = 20000;
+    request.n_sequences = 1;
     plan = gpu_plan(&request);
     assert_int_equal(plan.n_pages, 313);
     assert_int_equal(plan.n_ctx, 313 * 64);
@@ -191,6 +192,68 @@ SPEC(a_pool_that_is_asked_for_is_what_KV_gets)
     assert_int_equal(owner_bytes(&plan, "kv"), GIB / (64 * 1280) * (64 * 1280));
     request.kv_bytes = 4 * GIB;
     assert_false(gpu_plan(&request).fits);
+}
+
+SPEC(a_pool_has_the_context_of_one_sequence_and_a_page_for_each_of_the_others)
+{
+    plan_on(4 * GIB);
+    request.kv_tokens = 20000;
+    request.n_sequences = 64;
+    assert_int_equal(gpu_plan(&request).n_ctx, (313 - 63) * 64);
+
+    request.n_ctx = (313 - 63) * 64 + 1;
+    assert_non_null(
+            strstr(gpu_refusal(&request, BURIN_EUSAGE),
+                   "room for 16000 tokens beside a page for each of 63 others, one request "
+                   "may need "
+                   "16001: start with --ctx-size 16000, or give --kv-tokens 20033"));
+    request.kv_tokens = 20033;
+    assert_int_equal(gpu_plan(&request).n_ctx, 16001);
+
+    request.n_ctx = 0;
+    request.kv_tokens = 64;
+    assert_non_null(strstr(
+            gpu_refusal(&request, BURIN_EUSAGE), "a KV cache of 1 pages of 64 tokens, and "
+                                                 "--parallel 64: each sequence has a page "
+                                                 "at least, --kv-tokens 4096"));
+    /* Left to their default there are as many sequences as the pool has room for. */
+    request.n_sequences = 0;
+    assert_int_equal(gpu_plan(&request).n_sequences, 1);
+    request.kv_tokens = 4096 + 5 * 64;
+    plan = gpu_plan(&request);
+    assert_int_equal(plan.n_sequences, 4);
+    assert_int_equal(plan.n_ctx, (69 - 3) * 64);
+}
+
+/* ---- Layers that keep no pages ------------------------------------------------------------- */
+
+SPEC(windows_and_states_alone_need_no_pages)
+{
+    struct burin_kv_layout kv[2];
+    struct burin_family family = vision_families[0];
+    memcpy(kv, vision_kv, sizeof kv);
+    for (int i = 0; i < 2; i++) {
+        kv[i].page_bytes = 0;
+        kv[i].bytes_per_token = 0;
+        kv[i].n_rows = 2;
+        kv[i].rows++;
+    }
+    family.kv = kv;
+    plan_on(4 * GIB);
+    request.family = &family;
+
+    plan = gpu_plan(&request);
+
+    assert_true(plan.fits);
+    assert_int_equal(plan.n_ctx, 131072);
+    assert_false(has_owner(&plan, "kv"));
+    assert_int_equal(owner_bytes(&plan, "windows"), (int64_t)plan.n_sequences * 512 * 1280);
+    request.kv_tokens = 100;
+    assert_non_null(strstr(gpu_refusal(&request, BURIN_EUSAGE), "keeps nothing in pages"));
+    /* No pages and nothing else either is a fault of the tables. */
+    request.kv_tokens = 0;
+    kv[0].bytes_per_sequence = 0;
+    assert_non_null(strstr(gpu_refusal(&request, BURIN_EFORMAT), "KV pages of zero bytes"));
 }
 
 /* ---- Programs ----------------------------------------------------------------------------- */
@@ -345,6 +408,17 @@ SPEC(assume_fixed_stands_for_all_but_graphs_states_and_KV)
     for (int i = 0; i < 8; i++)
         assert_false(has_owner(&plan, gone[i]));
     assert_int_equal(owner_bytes(&plan, "fixed"), 3 * GIB + 12345);
+    assert_true(plan.owners[0].told);
+    struct burin_plan_request untold = request;
+    untold.fixed_given = false;
+    const struct burin_plan derived = gpu_plan(&untold);
+    int64_t sum = 0;
+    for (int i = 0; i < derived.n_owners; i++)
+        for (int k = 0; k < 7; k++)
+            if (strcmp(derived.owners[i].name, gone[k]) == 0)
+                sum += derived.owners[i].bytes;
+    assert_in_range(
+            plan.owners[0].derived_bytes, sum, sum + 8 * MIB); /* and its rounding */
     assert_int_equal(owner_bytes(&plan, "graphs"), (2 * 32 + 5 * 16) * 64 * 1024);
     assert_int_equal(owner_bytes(&plan, "windows"), 2 * 512 * 1280);
     const int64_t room = GIB - 12345 - owner_bytes(&plan, "graphs") -
@@ -359,6 +433,11 @@ SPEC(assume_graphs_stands_for_their_total_and_is_not_nothing)
     request.graphs_bytes = 7777777;
     plan = gpu_plan(&request);
     assert_int_equal(owner_bytes(&plan, "graphs"), 7777777);
+    for (int i = 0; i < plan.n_owners; i++)
+        if (plan.owners[i].told)
+            assert_int_equal(
+                    plan.owners[i].derived_bytes,
+                    (plan.programs[0].graphs.n * 32 + 5 * 16) * 64 * 1024);
 
     request.graphs_bytes = 0;
     assert_non_null(strstr(gpu_refusal(&request, BURIN_EUSAGE), "--assume graphs=0"));
@@ -445,6 +524,96 @@ SPEC(what_else_would_fit_fits_beside_what_is_planned_and_more_does_not)
         more.n_ctx = plan.longest_context;
         assert_true(gpu_plan(&more).fits);
     }
+}
+
+/* A step that takes a picture as a whole: below 1,120 tokens of it there is no plan. */
+static struct burin_family *family_with_spans(void)
+{
+    static struct burin_input inputs[4];
+    static struct burin_program programs[4];
+    static struct burin_family family;
+    memcpy(inputs, vision_step_inputs, sizeof vision_step_inputs);
+    inputs[3] = vision_step_inputs[0];
+    inputs[3].name = "spans";
+    memcpy(programs, vision_programs, sizeof programs);
+    programs[0].n_inputs = 4;
+    programs[0].inputs = inputs;
+    family = vision_families[0];
+    family.programs = programs;
+    return &family;
+}
+
+SPEC(what_is_planned_is_the_least_that_is_said_to_fit)
+{
+    static const char *const graphs[] = { "", "step=64", "step=1,3" };
+    for (int i = 0; i < 3; i++)
+        for (int64_t bytes = GIB; bytes < 6 * GIB; bytes += 98765432) {
+            plan_on(bytes);
+            request.family = family_with_spans();
+            if (graphs[i][0])
+                request.graphs = graphs_of(graphs[i]);
+            request.n_ctx = i == 2 ? 1145 : 0;
+            plan = gpu_plan(&request);
+            if (plan.fits && (plan.longest_context < plan.n_ctx ||
+                              plan.most_sequences < plan.n_sequences ||
+                              plan.largest_batch < plan.n_batch))
+                fail_msg(
+                        "%lld bytes: %d %d %d", (long long)bytes, plan.longest_context,
+                        plan.most_sequences, plan.largest_batch);
+            if (plan.fits)
+                continue;
+            struct burin_plan_request other = request;
+            other.n_ctx = plan.longest_context;
+            assert_true(!plan.longest_context || gpu_plan(&other).fits);
+        }
+}
+
+/* Whatever is asked for, and whatever the memory: each number is planned before it is said. */
+SPEC(advice_can_be_followed_where_pictures_belong_into_one_step)
+{
+    int one = 0, several = 0, none = 0;
+    for (int i = 0; i < 64; i++)
+        for (int64_t bytes = 900 * MIB; bytes < 2 * GIB; bytes += 37 * MIB + 77777) {
+            plan_on(8 * GIB);
+            request.limit_bytes = bytes;
+            request.family = family_with_spans();
+            request.n_ctx = i & 1 ? 40000 : 0;
+            request.n_sequences = i & 2 ? 304 : 0;
+            request.n_batch = i & 4 ? 22528 : 0;
+            request.kv_tokens = i & 8 ? 100000 : 0;
+            request.n_frames = i & 16 ? 90 : 0;
+            if (i & 32)
+                request.graphs = graphs_of("step=1,32");
+            plan = gpu_plan(&request);
+            if (plan.fits)
+                continue;
+            const int taken = take_advice(&request, &plan);
+            if (strstr(plan.advice, " -") && strstr(plan.advice, " -1"))
+                fail_msg("%s", plan.advice);
+            if (taken && !gpu_plan(&request).fits)
+                fail_msg("%lld bytes, %d: %s", (long long)bytes, i, plan.advice);
+            one += taken == 1;
+            several += taken > 1;
+            none += taken == 0;
+        }
+    assert_true(one > 100 && several > 100 && none > 10);
+}
+
+SPEC(fewer_sequences_that_leave_more_to_KV_are_named_where_the_plan_chose)
+{
+    int met = 0;
+    for (int64_t bytes = GIB + GIB / 8; bytes < 2 * GIB; bytes += 5 * MIB) {
+        plan_on(bytes);
+        plan = gpu_plan(&request);
+        if (!plan.fewer_sequences)
+            continue;
+        request.n_sequences = plan.fewer_sequences;
+        assert_int_equal(gpu_plan(&request).kv_tokens, plan.fewer_kv_tokens);
+        assert_true(plan.fewer_kv_tokens > plan.kv_tokens);
+        assert_int_equal(gpu_plan(&request).fewer_sequences, 0);
+        met++;
+    }
+    assert_true(met > 10);
 }
 
 SPEC(narrower_keys_are_offered_where_they_mend_it)

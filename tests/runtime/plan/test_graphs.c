@@ -246,7 +246,7 @@ SPEC(P2_what_the_driver_keeps_for_nodes_adds_up)
     assert_int_equal(run.driver_bytes, 0);
 }
 
-SPEC(P3_graphs_of_more_than_a_quarter_of_the_card_are_an_error_that_names_the_largest_three)
+SPEC(P3_graphs_of_more_than_a_quarter_of_the_card_are_refused_and_the_largest_three_named)
 {
     struct burin_program programs[4];
     struct burin_family family = vision_families[0];
@@ -258,14 +258,26 @@ SPEC(P3_graphs_of_more_than_a_quarter_of_the_card_are_an_error_that_names_the_la
     request.family = &family;
     request.n_sequences = 64;
 
-    const char *message = gpu_refusal(&request, BURIN_ENOMEM);
+    struct burin_plan plan = gpu_plan(&request);
+    struct burin_error err;
 
-    assert_non_null(strstr(message, "17 graphs would take 2.38 GiB, more than a quarter"));
+    assert_int_equal(burin_plan_check(&plan, &err), BURIN_ENOMEM);
+    assert_true(plan.total_bytes <= plan.limit_bytes);
+    assert_int_equal(plan.short_by_bytes, owner_bytes(&plan, "graphs") - GIB);
+    assert_non_null(strstr(err.message, "of card: graphs too large by 1.38 GiB ("));
+    assert_non_null(
+            strstr(err.message, "17 graphs would take 2.38 GiB, more than a quarter"));
     assert_non_null(strstr(
-            message, "The largest: encode_image n = 1120 188 MiB, encode_image n = 560 188 "
-                     "MiB, encode_image n = 280 188 MiB"));
+            err.message, "The largest: encode_image n = 1120 188 MiB, encode_image n = 560 "
+                         "188 MiB, encode_image n = 280 188 MiB.\n"));
+    assert_non_null(strstr(err.message, "The largest part is graphs, 2.38 GiB"));
+    struct burin_plan_request other = request;
+    assert_int_equal(take_advice(&other, &plan), 1);
+    assert_true(gpu_plan(&other).fits);
     request.graphs = graphs_of("step=1,64");
-    assert_non_null(strstr(gpu_refusal(&request, BURIN_ENOMEM), "7 graphs"));
+    plan = gpu_plan(&request);
+    burin_plan_check(&plan, &err);
+    assert_non_null(strstr(err.message, "7 graphs"));
     request.graphs.none = true;
     assert_true(gpu_plan(&request).fits);
     /* Left to its default, the number of sequences keeps away from it. */
@@ -287,4 +299,32 @@ SPEC(P4_a_device_that_takes_more_than_was_planned_is_a_warning_with_both_numbers
     assert_false(burin_plan_drift(1000 * mib, 1100 * mib, 9, text, sizeof text));
     assert_true(burin_plan_drift(1000 * mib, 1100 * mib + 1, 9, text, sizeof text));
     assert_false(burin_plan_drift(1000 * mib, 10, 9, text, sizeof text));
+}
+
+/* 600 MiB less the reserve: too little for the context by itself, and for the graphs. */
+SPEC(a_card_too_small_for_its_graphs_is_refused_like_any_other)
+{
+    struct burin_plan_request request = gpu_request(600 * MIB);
+    request.n_sequences = 64;
+
+    const struct burin_plan plan = gpu_plan(&request);
+
+    struct burin_error err;
+    assert_false(plan.fits);
+    assert_int_equal(plan.short_by_bytes, plan.total_bytes - plan.limit_bytes);
+    assert_int_equal(burin_plan_check(&plan, &err), BURIN_ENOMEM);
+    assert_non_null(strstr(err.message, "short by"));
+    assert_non_null(strstr(err.message, "The largest part is"));
+    assert_non_null(strstr(plan.advice, "No option mends it"));
+}
+
+SPEC(what_is_assumed_of_graphs_that_are_not_planned_is_refused)
+{
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    request.graphs.none = true;
+    request.graphs_given = true;
+    request.graphs_bytes = GIB;
+    assert_non_null(
+            strstr(gpu_refusal(&request, BURIN_EUSAGE),
+                   "--assume graphs=1073741824: no graphs are planned (--graphs none)"));
 }

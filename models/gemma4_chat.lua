@@ -355,5 +355,5 @@ local function format(empty_thought)
   return gemma4
 end
 
-return { ["e2b"] = format(false), ["e4b"] = format(false), ["12b"] = format(true),
+return { ["e2b"] = format(false), ["e4b"] = format(false),
          ["26b"] = format(true), ["31b"] = format(true) }

@@ -105,7 +105,8 @@ static void take_pieces(lua_State *lua, struct render *job)
         lua_rawgeti(lua, list, (lua_Integer)i);
         read_piece(lua, list + 1, &piece);
         struct burin_piece *last = job->n_pieces ? &job->pieces[job->n_pieces - 1] : NULL;
-        memcpy(text, piece.text.at, piece.text.length);
+        if (piece.text.length)
+            memcpy(text, piece.text.at, piece.text.length);
         piece.text.at = text;
         if (last && !last->control && !piece.control)
             last->text.length += piece.text.length;
@@ -182,7 +183,7 @@ static enum burin_status check_text(
         int number, const char *what, struct burin_span text, struct burin_error *err)
 {
     const size_t valid = burin_utf8_valid(text, NULL);
-    if (valid == text.length)
+    if (!text.at || valid == text.length)
         return BURIN_OK;
     return burin_fail(
             err, BURIN_EFORMAT,

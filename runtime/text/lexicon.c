@@ -51,7 +51,9 @@ size_t burin_put_spaces(char *text, size_t length)
     size_t n = 0;
     for (size_t i = 0; i < length; n++) {
         const bool is_block = length - i >= BLOCK && memcmp(text + i, block, BLOCK) == 0;
-        text[n] = is_block ? ' ' : text[i];
+        text[n] = text[i];
+        if (is_block)
+            text[n] = ' ';
         i += is_block ? BLOCK : 1;
     }
     return n;
@@ -67,7 +69,9 @@ static size_t text_bytes(struct burin_span text, char *bytes, bool *is_spelled)
                 text.length - i >= BLOCK && memcmp(text.at + i, block, BLOCK) == 0;
         *is_spelled = *is_spelled && text.at[i] != ' ';
         if (bytes)
-            bytes[n] = is_block ? ' ' : text.at[i];
+            bytes[n] = text.at[i];
+        if (bytes && is_block)
+            bytes[n] = ' ';
         i += is_block ? BLOCK : 1;
     }
     return n;

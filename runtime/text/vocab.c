@@ -25,14 +25,18 @@ enum burin_status burin_vocab_from_checkpoint(
     return *found ? status : BURIN_OK;
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 int burin_token_byte(struct burin_span text)
 {
-    static const char digits[] = "0123456789ABCDEF";
     if (text.length != 6 || memcmp(text.at, "<0x", 3) != 0 || text.at[5] != '>')
         return -1;
-    const char *high = memchr(digits, text.at[3], 16);
-    const char *low = memchr(digits, text.at[4], 16);
-    return high && low ? (int)(16 * (high - digits) + (low - digits)) : -1;
+    const int high = hex_digit(text.at[3]);
+    const int low = hex_digit(text.at[4]);
+    return high >= 0 && low >= 0 ? 16 * high + low : -1;
 }
 
 void burin_vocab_close(struct burin_vocab *vocab)

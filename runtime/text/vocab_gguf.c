@@ -1,6 +1,7 @@
 #include "runtime/text/vocab_gguf.h"
 
 #include "runtime/base/put.h"
+#include "runtime/base/utf8.h"
 #include "runtime/text/patterns.h"
 #include "runtime/text/unicode.h"
 
@@ -151,8 +152,7 @@ static enum burin_status mend_own(
             mended[n++] = text.at[i];
             continue;
         }
-        memcpy(mended + n, "\xE2\x96\x81", 3);
-        n += 3;
+        n += burin_utf8_put(mended + n, 0x2581);
     }
     token->text = (struct burin_span){ mended, n };
     return BURIN_OK;

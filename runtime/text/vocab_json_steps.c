@@ -80,8 +80,8 @@ static const char block[] = "\xE2\x96\x81"; /* U+2581 */
 static enum burin_status read_replace(
         struct burin_vocab *vocab, struct burin_json_scan step, struct burin_error *err)
 {
-    struct burin_span pattern;
-    struct burin_span content;
+    struct burin_span pattern = { 0 };
+    struct burin_span content = { 0 };
     const enum burin_status status = replaced(step, &pattern, &content, err);
     if (status)
         return status;
@@ -332,8 +332,8 @@ static enum burin_status read_decoder(
         struct burin_json_scan step,
         struct burin_error *err)
 {
-    struct burin_span pattern;
-    struct burin_span content;
+    struct burin_span pattern = { 0 };
+    struct burin_span content = { 0 };
     enum burin_status status;
 
     if (vocab->spelling == BURIN_SPELLED_BYTES)

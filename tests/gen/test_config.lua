@@ -308,12 +308,10 @@ spec("tiny Gemmas take all sizes from their files", function()
   spec.contains(shapes(model), "model.language_model.layers.5.self_attn.k_proj.weight 80x64")
 end)
 
-spec("fewer layers of a published Gemma: a copy of its file, cut", function()
-  local text = golden "26b-a4b":gsub('"num_hidden_layers": 30', '"num_hidden_layers": 6')
-  local kinds, layers = text:match '"layer_types": (%b[])', text:match '"per_layer_config": (%b{})'
-  local row, model = gemma(with(with(text, layers, '{"05": {"head_dim": 512, "num_key_value_heads": 2}}'), kinds,
-    "[" .. ('"sliding_attention", '):rep(5) .. '"full_attention"]'))
-  spec.equal({ row.n_layers, #model.groups[1].layers }, { 6, 6 })
+spec("fewer layers of a published Gemma", function()
+  local row, model = gemma(golden "26b-a4b-6-layers")
+  spec.equal({ row.n_layers, #model.groups[1].layers, row.vision.n_layers }, { 6, 6, 27 })
+  spec.contains(no_gemma(golden "26b-a4b-6-layers", "26b-a4b"), "num_hidden_layers is 6")
 end)
 
 spec("what contradicts a Gemma, or isn't computed", function()

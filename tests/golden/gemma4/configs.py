@@ -2,7 +2,8 @@
 """tests/golden/gemma4/configs.py -- config.json of Gemma 4 as transformers writes it.
 
 Makes VARIANT.config.json beside it: of the four published models with encoders, from the same
-sizes as shapes.py, and of two tiny ones, tiny-VARIANT, in which no two sizes are equal.
+sizes as shapes.py; of 26B-A4B cut to 6 layers; and of two tiny ones, tiny-VARIANT, in which no
+two sizes are equal.
 """
 import json
 import tempfile
@@ -52,5 +53,8 @@ def write(name, decoder, images, audio, context):
 
 for variant, parts in GEMMA4.items():
     write(variant, *parts, CONTEXT[variant])
+decoder, images, audio = GEMMA4["26b-a4b"]
+cut = {**decoder, "num_hidden_layers": 6, "layer_types": decoder["layer_types"][:6]}
+write("26b-a4b-6-layers", cut, images, audio, CONTEXT["26b-a4b"])
 for variant, parts in TINY.items():
     write(variant, *parts, 1024)

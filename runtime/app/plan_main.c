@@ -18,7 +18,8 @@ static enum burin_status plan_tables(
                "  gen plan gemma4 --variant 26b-a4b --quant nvfp4 --card rtx5090\n"
                "  gen plan gemma4 --card l4 --json > l4.json\n"
                "  gen plan gemma4 --card l4 --images 4 --against l4.json\n\n"
-               "--model --variant --quant --config --target are gen's own (gen --help).\n"
+               "--model --variant --quant --config --name --target are gen's own (gen "
+               "--help).\n"
                "Options of the plan:\n");
         burin_settings_help(BURIN_PLAN, stdout);
         return BURIN_OK;
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
                              .command = BURIN_PLAN };
     const int n = argc > 0 ? argc - 1 : 0;
     enum burin_status status = plan_tables(&app, n, (const char **)argv + (argc > 0), &err);
-    if (!status && fflush(stdout))
+    if (!status && (fflush(stdout) || ferror(stdout))) /* make_plan.c flushes it, too */
         status = burin_fail(&err, BURIN_EIO, "stdout: %s", strerror(errno));
     if (status)
         fprintf(stderr, "gen plan: %s\n", err.message);

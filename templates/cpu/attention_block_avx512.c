@@ -80,11 +80,17 @@ static inline __attribute__((always_inline)) void ${name}_rows(
     }
 
     float *acc = p.acc + first * ${d};
-% local open, sees = "", "seen"
+% local open, deep, sees = "", "", "seen"
 % if window then
-% open, sees = "\n            ", "hidden, seen"
+% open, deep, sees = "\n            ", "\n                ", "hidden, seen"
 % end
-% for at = 0, whole - 1, 64 do
+% local fours = whole // 64 * 64 -- columns that are done four vectors at a time
+% if fours > 64 then
+#pragma GCC unroll 1
+    for (int at = 0; at < ${fours}; at += 64)
+        ${products}_pv(${deep}acc + at, weight, scale, v + at, ${sees}, n_rows, 4, 0xffff);
+% end
+% for at = fours > 64 and fours or 0, whole - 1, 64 do
 % local n = math.min(4, (whole - at) // 16)
     ${products}_pv(${open}acc + ${at}, weight, scale, v + ${at}, ${sees}, n_rows, ${n}, 0xffff);
 % end

@@ -16,15 +16,6 @@ const struct burin_program *burin_app_encoder(const struct burin_model *model)
     return NULL;
 }
 
-static int root(int64_t square)
-{
-    int side = 1;
-    while ((int64_t)side * side < square)
-        side++;
-    return side;
-}
-
-/* Patch and pool, read off the shape of the encoder's input: pixels (pool^2 soft, 3 patch^2). */
 static enum burin_status read_vision(
         const struct burin_app *app, struct burin_vision *vision, struct burin_error *err)
 {
@@ -34,14 +25,9 @@ static enum burin_status read_vision(
                 err, BURIN_EUSAGE, "%s reads text alone: it has no encoder for --%s",
                 app->model->name,
                 app->settings.attachments.at[0].is_video ? "video" : "image");
-    for (int i = 0; i < encoder->n_inputs; i++) {
-        const struct burin_input *input = &encoder->inputs[i];
-        if (strcmp(input->name, "pixels") != 0)
-            continue;
-        vision->pool = root(input->dims[0].slope.terms[0].factor);
-        vision->patch = root(input->dims[1].fixed.terms[0].factor / 3);
-        vision->max_soft = encoder->largest_item;
-    }
+    for (int i = 0; i < encoder->n_inputs; i++)
+        if (strcmp(encoder->inputs[i].name, "pixels") == 0)
+            *vision = burin_vision_of(&encoder->inputs[i], encoder->largest_item);
     return BURIN_OK;
 }
 
@@ -52,45 +38,87 @@ static struct burin_vision within(struct burin_vision vision, int max_soft)
     return vision;
 }
 
-static enum burin_status attach_picture(
+static enum burin_status read_picture(
         struct burin_app *app,
         const struct burin_media *media,
         const struct burin_vision *vision,
         const char *path,
-        struct burin_attached *attached,
+        struct burin_clip *clip,
         struct burin_error *err)
 {
     const struct burin_vision limited = within(*vision, PICTURE_SOFT);
-    struct burin_patches *picture = BURIN_TAKE(&app->arena, 1, struct burin_patches);
-    if (!picture)
+    *clip = (struct burin_clip){ .n_frames = 1,
+                                 .frames =
+                                         BURIN_TAKE(&app->arena, 1, struct burin_patches) };
+    if (!clip->frames)
         return burin_fail(err, BURIN_ENOMEM, "no memory for a picture");
-    *attached = (struct burin_attached){ .n_items = 1, .items = picture };
-    return burin_media_picture(media, path, &limited, &app->arena, picture, err);
+    return burin_media_picture(media, path, &limited, &app->arena, clip->frames, err);
 }
 
-static enum burin_status attach_video(
+static enum burin_status read_video(
         struct burin_app *app,
         const struct burin_media *media,
         const struct burin_vision *vision,
         const char *path,
-        struct burin_attached *attached,
+        struct burin_clip *clip,
         struct burin_error *err)
 {
     const struct burin_vision limited = within(*vision, FRAME_SOFT);
     const struct burin_frame_sampling sampling = { .n_frames = FRAMES };
-    struct burin_clip clip = { 0 };
     const enum burin_status status =
-            burin_media_clip(media, path, &limited, sampling, &app->arena, &clip, err);
-    if (!status && clip.video.n_declared > clip.video.n_frames)
+            burin_media_clip(media, path, &limited, sampling, &app->arena, clip, err);
+    if (!status && clip->video.n_declared > clip->video.n_frames)
         fprintf(stderr,
                 "%s: %s is cut: it has %lld of its %lld frames, and those are seen\n",
                 app->program, burin_show(burin_span_of(path)).text,
-                (long long)clip.video.n_frames, (long long)clip.video.n_declared);
-    *attached = (struct burin_attached){ .is_video = true,
-                                         .n_items = clip.n_frames,
-                                         .items = clip.frames,
-                                         .seconds = clip.seconds };
+                (long long)clip->video.n_frames, (long long)clip->video.n_declared);
     return status;
+}
+
+/* The next part, of a picture or of the frames of a video. */
+static enum burin_status add_part(
+        struct burin_app *app,
+        struct burin_attached *attached,
+        bool is_video,
+        const struct burin_clip *clip,
+        struct burin_error *err)
+{
+    int *n_soft = BURIN_TAKE(&app->arena, (size_t)clip->n_frames, int);
+    if (!n_soft)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for %d frames", clip->n_frames);
+    for (int i = 0; i < clip->n_frames; i++) {
+        n_soft[i] = burin_grid_soft(clip->frames[i].grid);
+        if (n_soft[i] > attached->largest)
+            attached->largest = n_soft[i];
+    }
+    attached->parts[attached->n_parts++] = (struct burin_part){
+        .kind = is_video ? BURIN_PART_VIDEO : BURIN_PART_IMAGE,
+        .n_items = clip->n_frames,
+        .n_soft = n_soft,
+        .seconds = clip->seconds,
+    };
+    attached->n_pictures += clip->n_frames;
+    attached->n_frames += is_video ? clip->n_frames : 0;
+    return BURIN_OK;
+}
+
+/* The pictures of all parts in one list. */
+static enum burin_status gather(
+        struct burin_app *app,
+        struct burin_attached *attached,
+        const struct burin_clip *clips,
+        struct burin_error *err)
+{
+    struct burin_patches *pictures =
+            BURIN_TAKE(&app->arena, (size_t)attached->n_pictures, struct burin_patches);
+    if (!pictures)
+        return burin_fail(
+                err, BURIN_ENOMEM, "no memory for %d pictures", attached->n_pictures);
+    attached->pictures = pictures;
+    for (int i = 0; i < attached->n_parts; pictures += clips[i++].n_frames)
+        memcpy(pictures, clips[i].frames,
+               (size_t)clips[i].n_frames * sizeof *clips[i].frames);
+    return BURIN_OK;
 }
 
 /* A file that can't be used is a mistake of the command line, not of the weights. */
@@ -104,24 +132,26 @@ static enum burin_status blame_file(enum burin_status status, struct burin_error
 }
 
 enum burin_status burin_app_attach(
-        struct burin_app *app, struct burin_attached_list *list, struct burin_error *err)
+        struct burin_app *app, struct burin_attached *attached, struct burin_error *err)
 {
+    static struct burin_clip clips[BURIN_MAX_LIST];
     const struct burin_attachments *given = &app->settings.attachments;
+    struct burin_vision vision;
     struct burin_media media;
-    *list = (struct burin_attached_list){ 0 };
+    *attached = (struct burin_attached){ 0 };
     if (!given->n)
         return BURIN_OK;
-    enum burin_status status = read_vision(app, &list->vision, err);
+    enum burin_status status = read_vision(app, &vision, err);
     if (!status)
         status = blame_file(burin_media_find(&media, err), err);
     for (int i = 0; !status && i < given->n; i++) {
-        const char *path = given->at[i].path;
-        struct burin_attached *attached = &list->at[list->n++];
+        const bool is_video = given->at[i].is_video;
         status = blame_file(
-                given->at[i].is_video
-                        ? attach_video(app, &media, &list->vision, path, attached, err)
-                        : attach_picture(app, &media, &list->vision, path, attached, err),
+                (is_video ? read_video : read_picture)(
+                        app, &media, &vision, given->at[i].path, &clips[i], err),
                 err);
+        if (!status)
+            status = add_part(app, attached, is_video, &clips[i], err);
     }
-    return status;
+    return status ? status : gather(app, attached, clips, err);
 }

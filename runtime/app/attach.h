@@ -9,19 +9,16 @@
 
 #include "runtime/app/app.h"
 #include "runtime/media/media.h"
+#include "runtime/text/chat.h"
 
-/* One picture, or the sampled frames of one video. */
 struct burin_attached {
-    bool is_video;
-    int n_items;
-    const struct burin_patches *items; /* (n_items) */
-    const double *seconds; /* (n_items) when each frame is; NULL for a picture */
-};
-
-struct burin_attached_list {
-    struct burin_vision vision; /* patch and pool of the model's encoder */
-    int n;
-    struct burin_attached at[BURIN_MAX_LIST]; /* in prompt order */
+    int n_parts;
+    struct burin_part
+            parts[BURIN_MAX_LIST + 1];    /* in prompt order; room for a text behind */
+    int n_pictures;                       /* frames of video are some, too */
+    const struct burin_patches *pictures; /* (n_pictures) of all parts, in order */
+    int n_frames;                         /* of them */
+    int largest;                          /* soft tokens of one */
 };
 
 /* The program that encodes pictures and frames, or NULL for a model that reads text alone. Where
@@ -30,6 +27,6 @@ const struct burin_program *burin_app_encoder(const struct burin_model *model);
 
 /* Read all of settings->attachments. BURIN_EUSAGE for a model that takes none. */
 enum burin_status burin_app_attach(
-        struct burin_app *app, struct burin_attached_list *list, struct burin_error *err);
+        struct burin_app *app, struct burin_attached *attached, struct burin_error *err);
 
 #endif

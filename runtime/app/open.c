@@ -39,6 +39,7 @@ enum burin_status burin_app_options(
         .n_sequences = settings->n_sequences,
         .n_batch = settings->n_batch,
         .exact = settings->exact,
+        .encoder_arena = settings->encoder_arena.bytes,
         .memory_limit = settings->vram_limit.bytes,
     };
     if (settings->n_ctx > app->model->n_ctx)

@@ -318,25 +318,9 @@ static enum burin_status check_settings(
     return BURIN_OK;
 }
 
-/* Pictures and frames before the prompt. */
-static enum burin_status attach(struct burin_app *app, struct burin_error *err)
-{
-    static struct burin_attached_list list;
-    const enum burin_status status = burin_app_attach(app, &list, err);
-    if (status || !list.n)
-        return status;
-    int n_soft = 0;
-    for (int i = 0; i < list.n; i++)
-        for (int k = 0; k < list.at[i].n_items; k++)
-            n_soft += burin_grid_soft(list.at[i].items[k].grid);
-    return burin_fail(
-            err, BURIN_EUSAGE,
-            "%s: what was given makes %d soft tokens, but no encoder runs yet",
-            app->model->name, n_soft);
-}
-
 enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
 {
+    static struct burin_attached attached;
     const struct burin_settings *settings = &app->settings;
     struct burin_options options;
     struct burin_span prompt = { 0 };
@@ -345,7 +329,7 @@ enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
     if (!status)
         status = burin_app_options(app, &options, err);
     if (!status)
-        status = attach(app, err);
+        status = burin_app_attach(app, &attached, err);
     if (!status)
         status = burin_app_prompt(app, &prompt, &given, err);
     if (status)
@@ -357,6 +341,9 @@ enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
                 err, BURIN_EUSAGE, "%s needs a prompt: words, -p, -f, or a pipe",
                 settings->raw ? "--raw" : "--json");
 
+    options.n_frames = attached.n_frames;
+    options.n_images = attached.n_pictures - attached.n_frames;
+    options.largest_picture = attached.largest;
     static struct burin_talk talk;
     status = burin_talk_open(&talk, app, &options, err);
     if (status)
@@ -367,6 +354,7 @@ enum burin_status burin_app_run(struct burin_app *app, struct burin_error *err)
         talk.thought_begin = colors.dim;
         talk.thought_end = colors.off;
     }
+    talk.attached = &attached;
     status = given && !settings->chat ? answer_once(&talk, prompt, err)
                                       : chat(&talk, prompt, err);
     burin_talk_close(&talk);

@@ -179,7 +179,7 @@ static const struct option options[] = {
       TEXTS, FIELD(graphs), 0, 0, NULL, NULL },
     { "--graph-padding", NULL, "PERCENT", "of a step that may be padding", PLAN, INTEGER,
       FIELD(graph_padding), 0, 99, "25", NULL },
-    { "--encoder-arena", NULL, "SIZE", "arena that an encoder may use at most", PLAN,
+    { "--encoder-arena", NULL, "SIZE", "arena that an encoder may use at most", RUN | PLAN,
       GIVEN_BYTES, FIELD(encoder_arena), 1, 0, NULL, NULL },
     { "--assume", NULL, "WHAT", "fixed=SIZE,graphs=SIZE in place of what is derived", PLAN,
       TEXT, FIELD(assume), 0, 0, NULL, NULL },

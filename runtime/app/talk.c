@@ -138,6 +138,25 @@ void burin_talk_close(struct burin_talk *talk)
     talk->engine = NULL;
 }
 
+static bool is_first_of_user(const struct burin_talk *talk)
+{
+    for (int i = 0; i < talk->n_messages; i++)
+        if (strcmp(talk->messages[i].role, "user") == 0)
+            return false;
+    return true;
+}
+
+/* What was attached, then the text. */
+static void attach(struct burin_attached *attached, struct burin_message *message)
+{
+    if (!attached || !attached->n_parts)
+        return;
+    attached->parts[attached->n_parts] =
+            (struct burin_part){ .kind = BURIN_PART_TEXT, .text = message->content };
+    message->parts = attached->parts;
+    message->n_parts = attached->n_parts + 1;
+}
+
 enum burin_status burin_talk_say(
         struct burin_talk *talk,
         const char *role,
@@ -147,8 +166,11 @@ enum burin_status burin_talk_say(
     if (talk->n_messages == BURIN_MAX_MESSAGES)
         return burin_fail(
                 err, BURIN_ELIMIT, "a talk has at most %d messages", BURIN_MAX_MESSAGES);
-    talk->messages[talk->n_messages++] =
-            (struct burin_message){ .role = role, .content = content };
+    struct burin_message *message = &talk->messages[talk->n_messages];
+    *message = (struct burin_message){ .role = role, .content = content };
+    if (strcmp(role, "user") == 0 && is_first_of_user(talk))
+        attach(talk->attached, message);
+    talk->n_messages++;
     return BURIN_OK;
 }
 
@@ -203,33 +225,54 @@ static bool on_token(struct burin_request *request, int32_t token)
 static enum burin_status encode_raw(
         struct burin_talk *talk,
         struct burin_span text,
-        int32_t **ids,
-        size_t *n_ids,
+        struct burin_request *request,
         struct burin_error *err)
 {
     int32_t *encoded;
+    size_t n_ids;
     enum burin_status status = burin_encode(
-            talk->tokenizer, text, BURIN_PLAIN, &talk->call, &encoded, n_ids, err);
+            talk->tokenizer, text, BURIN_PLAIN, &talk->call, &encoded, &n_ids, err);
     if (status)
         return burin_app_blame_text(status, "the prompt", err);
     const struct burin_tokenizer_facts facts = burin_tokenizer_facts(talk->tokenizer);
     const size_t n_prefix = (size_t)facts.n_prefix;
-    if (n_prefix == 0) {
-        *ids = encoded;
+    request->n_ids = (int)(n_prefix + n_ids);
+    request->ids = encoded;
+    if (n_prefix == 0)
         return BURIN_OK;
-    }
-    *ids = BURIN_TAKE(&talk->call, n_prefix + *n_ids, int32_t);
-    if (!*ids)
-        return burin_fail(
-                err, BURIN_ENOMEM, "no memory for a prompt of %zu tokens", *n_ids);
-    memcpy(*ids, facts.prefix, n_prefix * sizeof **ids);
-    memcpy(*ids + n_prefix, encoded, *n_ids * sizeof **ids);
-    *n_ids += n_prefix;
+    int32_t *ids = BURIN_TAKE(&talk->call, n_prefix + n_ids, int32_t);
+    if (!ids)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for a prompt of %zu tokens", n_ids);
+    memcpy(ids, facts.prefix, n_prefix * sizeof *ids);
+    memcpy(ids + n_prefix, encoded, n_ids * sizeof *ids);
+    request->ids = ids;
     return BURIN_OK;
 }
 
+/* Where the soft tokens of a prompt stand, and the pictures they are made of. */
+static enum burin_status place_pictures(
+        struct burin_talk *talk,
+        const struct burin_prompt *prompt,
+        struct burin_request *request,
+        struct burin_error *err)
+{
+    const size_t n = (size_t)prompt->n_soft;
+    struct burin_picture *pictures = BURIN_TAKE(&talk->call, n + 1, struct burin_picture);
+    if (!pictures)
+        return burin_fail(err, BURIN_ENOMEM, "no memory for %zu pictures", n);
+    for (size_t i = 0; i < n; i++)
+        pictures[i] = (struct burin_picture){
+            .begin = (int)prompt->soft[i].at,
+            .patches = talk->attached->pictures[prompt->soft[i].item],
+        };
+    request->pictures = pictures;
+    request->n_pictures = prompt->n_soft;
+    return BURIN_OK;
+}
+
+/* The ids and pictures of a request. */
 static enum burin_status encode_chat(
-        struct burin_talk *talk, int32_t **ids, size_t *n_ids, struct burin_error *err)
+        struct burin_talk *talk, struct burin_request *request, struct burin_error *err)
 {
     struct burin_piece *pieces;
     int n_pieces;
@@ -245,15 +288,18 @@ static enum burin_status encode_chat(
     struct burin_prompt prompt;
     status =
             burin_chat_encode(talk->tokenizer, pieces, n_pieces, &talk->call, &prompt, err);
-    *ids = prompt.ids;
-    *n_ids = prompt.n_ids;
-    return burin_app_blame_text(status, "the messages", err);
+    if (status)
+        return burin_app_blame_text(status, "the messages", err);
+    request->ids = prompt.ids;
+    request->n_ids = (int)prompt.n_ids;
+    return place_pictures(talk, &prompt, request, err);
 }
 
 /* There is room for the prompt, and for a token where one is to be made. */
 static enum burin_status check_length(
-        const struct burin_talk *talk, size_t n_ids, struct burin_error *err)
+        const struct burin_talk *talk, int n_prompt, struct burin_error *err)
 {
+    const size_t n_ids = (size_t)n_prompt;
     const int n_ctx = burin_engine_info(talk->engine).n_ctx;
     const int most = talk->app->model->n_ctx;
     const int n_made = talk->app->settings.n_predict != 0;
@@ -325,18 +371,7 @@ enum burin_status burin_talk_answer(
 {
     const struct burin_settings *settings = &talk->app->settings;
     const struct burin_arena_mark mark = burin_arena_mark(&talk->call);
-    int32_t *ids = NULL;
-    size_t n_ids = 0;
-    enum burin_status status = raw ? encode_raw(talk, *raw, &ids, &n_ids, err)
-                                   : encode_chat(talk, &ids, &n_ids, err);
-    if (!status)
-        status = check_length(talk, n_ids, err);
-    if (status)
-        goto out;
-
-    talk->request = (struct burin_request){
-        .ids = ids,
-        .n_ids = (int)n_ids,
+    struct burin_request request = {
         .max_tokens = settings->n_predict,
         .stop_ids = talk->stop_ids,
         .n_stop_ids = talk->n_stop_ids,
@@ -344,11 +379,20 @@ enum burin_status burin_talk_answer(
         .on_token = on_token,
         .user = talk,
     };
+    enum burin_status status =
+            raw ? encode_raw(talk, *raw, &request, err) : encode_chat(talk, &request, err);
+    if (!status)
+        status = check_length(talk, request.n_ids, err);
+    if (status)
+        goto out;
+
+    talk->request = request;
     talk->n_ids = 0;
     talk->decoder = (struct burin_decoder){ .tokenizer = talk->tokenizer };
     talk->thought_decoder = talk->decoder;
-    talk->thought = raw ? (struct burin_thought){ .from = -1 }
-                        : burin_thought_begin(&talk->facts, ids, n_ids);
+    talk->thought =
+            raw ? (struct burin_thought){ .from = -1 }
+                : burin_thought_begin(&talk->facts, request.ids, (size_t)request.n_ids);
     talk->first = talk->thought;
     talk->showed_thought = false;
     talk->stop.met = false;

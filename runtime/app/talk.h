@@ -11,6 +11,7 @@
 #define BURIN_APP_TALK_H
 
 #include "runtime/app/app.h"
+#include "runtime/app/attach.h"
 #include "runtime/app/stop.h"
 #include "runtime/app/thought.h"
 #include "runtime/text/chat.h"
@@ -41,6 +42,7 @@ struct burin_talk {
 
     int n_messages;
     struct burin_message messages[BURIN_MAX_MESSAGES];
+    struct burin_attached *attached; /* to the first message of a user; NULL: nothing */
 
     struct burin_request request; /* of the last turn: counts, times, seed, finish */
     int32_t *ids;                 /* that it made; room for n_ctx */
@@ -67,7 +69,8 @@ enum burin_status burin_talk_open(
         struct burin_error *err);
 void burin_talk_close(struct burin_talk *talk);
 
-/* Add a message; its content must live as long as the talk. */
+/* Add a message; its content must live as long as the talk. Pictures and video stand before the
+ * text of a user's first. */
 enum burin_status burin_talk_say(
         struct burin_talk *talk,
         const char *role,

@@ -22,24 +22,6 @@ static const struct burin_program *planned_encoder(
     return NULL;
 }
 
-static int root(int64_t square)
-{
-    int side = 1;
-    while ((int64_t)side * side < square)
-        side++;
-    return side;
-}
-
-/* Patch and pool are read off pixels (pool^2 soft, 3 patch^2). */
-static void read_vision(struct burin_encoder *encoder, const struct burin_input *pixels)
-{
-    encoder->vision = (struct burin_vision){
-        .patch = root(pixels->dims[1].fixed.terms[0].factor / 3),
-        .pool = root(pixels->dims[0].slope.terms[0].factor),
-        .max_soft = encoder->program->largest_item,
-    };
-}
-
 static enum burin_status place_inputs(
         struct burin_encoder *encoder,
         const struct burin_plan *plan,
@@ -59,7 +41,7 @@ static enum burin_status place_inputs(
         encoder->inputs[i] = at;
         if (strcmp(input->name, "pixels") == 0 && input->dtype == BURIN_U8) {
             encoder->pixels = at;
-            read_vision(encoder, input);
+            encoder->vision = burin_vision_of(input, program->largest_item);
         } else if (strcmp(input->name, "pixel_positions") == 0) {
             encoder->positions = (int32_t *)(void *)at;
         } else if (strcmp(input->name, "item_begin") == 0) {

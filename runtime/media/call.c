@@ -17,7 +17,10 @@
 
 /* A read-only descriptor of a regular file; of nothing for "". */
 static enum burin_status open_file(
-        const struct burin_call *call, const char *path, int *fd, struct burin_error *err)
+        const struct burin_media_call *call,
+        const char *path,
+        int *fd,
+        struct burin_error *err)
 {
     struct stat found;
     *fd = open(*path ? path : "/dev/null", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -35,7 +38,10 @@ static enum burin_status open_file(
 
 /* The helper with `in` as its input and a pipe as its output; no environment. */
 static enum burin_status spawn(
-        struct burin_call *call, const char *const *words, int in, struct burin_error *err)
+        struct burin_media_call *call,
+        const char *const *words,
+        int in,
+        struct burin_error *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
@@ -71,8 +77,8 @@ static enum burin_status spawn(
     return BURIN_OK;
 }
 
-enum burin_status burin_call_begin(
-        struct burin_call *call,
+enum burin_status burin_media_call_begin(
+        struct burin_media_call *call,
         const struct burin_media *media,
         const char *command,
         const char *path,
@@ -80,7 +86,7 @@ enum burin_status burin_call_begin(
         int seconds,
         struct burin_error *err)
 {
-    *call = (struct burin_call){
+    *call = (struct burin_media_call){
         .media = media,
         .path = burin_show(burin_span_of(*path ? path : "burin-media")),
         .seconds = seconds,
@@ -107,7 +113,7 @@ enum burin_status burin_call_begin(
 
 /* ---- Ending --------------------------------------------------------------------------- */
 
-void burin_call_end(struct burin_call *call)
+void burin_media_call_end(struct burin_media_call *call)
 {
     if (!call->process)
         return;
@@ -118,7 +124,8 @@ void burin_call_end(struct burin_call *call)
     call->process = 0;
 }
 
-static enum burin_status too_slow(const struct burin_call *call, struct burin_error *err)
+static enum burin_status too_slow(
+        const struct burin_media_call *call, struct burin_error *err)
 {
     return burin_fail(
             err, BURIN_ELIMIT,
@@ -129,7 +136,7 @@ static enum burin_status too_slow(const struct burin_call *call, struct burin_er
 }
 
 /* The helper wrote less than it should: why it ended. */
-static enum burin_status explain(struct burin_call *call, struct burin_error *err)
+static enum burin_status explain(struct burin_media_call *call, struct burin_error *err)
 {
     int how = 0;
     const pid_t process = call->process;
@@ -159,8 +166,8 @@ static enum burin_status explain(struct burin_call *call, struct burin_error *er
 
 /* ---- Reading -------------------------------------------------------------------------- */
 
-enum burin_status burin_call_bytes(
-        struct burin_call *call, void *bytes, size_t length, struct burin_error *err)
+enum burin_status burin_media_call_bytes(
+        struct burin_media_call *call, void *bytes, size_t length, struct burin_error *err)
 {
     uint8_t *at = bytes;
     while (length) {
@@ -186,14 +193,17 @@ enum burin_status burin_call_bytes(
 }
 
 static enum burin_status refused(
-        struct burin_call *call, const struct burin_wire *header, struct burin_error *err)
+        struct burin_media_call *call,
+        const struct burin_wire *header,
+        struct burin_error *err)
 {
     char text[BURIN_WIRE_TEXT + 1] = "";
     if (header->n_bytes > BURIN_WIRE_TEXT || header->status == BURIN_OK ||
         header->status > BURIN_ESTOPPED)
         return burin_fail(
                 err, BURIN_EFORMAT, "%s: burin-media answers nonsense", call->path.text);
-    const enum burin_status status = burin_call_bytes(call, text, header->n_bytes, err);
+    const enum burin_status status =
+            burin_media_call_bytes(call, text, header->n_bytes, err);
     if (status)
         return status;
     return burin_fail(
@@ -216,13 +226,14 @@ static bool is_sane(const struct burin_media *media, const struct burin_wire *he
     }
 }
 
-enum burin_status burin_call_header(
-        struct burin_call *call,
+enum burin_status burin_media_call_header(
+        struct burin_media_call *call,
         enum burin_wire_kind kind,
         struct burin_wire *header,
         struct burin_error *err)
 {
-    const enum burin_status status = burin_call_bytes(call, header, sizeof *header, err);
+    const enum burin_status status =
+            burin_media_call_bytes(call, header, sizeof *header, err);
     if (status)
         return status;
     if (header->magic == BURIN_WIRE_MAGIC && header->kind == BURIN_WIRE_REFUSED)

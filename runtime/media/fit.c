@@ -2,6 +2,23 @@
 
 #include <math.h>
 
+static int root(int64_t square)
+{
+    int side = 1;
+    while ((int64_t)side * side < square)
+        side++;
+    return side;
+}
+
+struct burin_vision burin_vision_of(const struct burin_input *pixels, int max_soft)
+{
+    return (struct burin_vision){
+        .patch = root(pixels->dims[1].fixed.terms[0].factor / 3),
+        .pool = root(pixels->dims[0].slope.terms[0].factor),
+        .max_soft = max_soft,
+    };
+}
+
 /* min(floor(long / short), max_soft) */
 static int along(int64_t longer, int64_t shorter, int max_soft)
 {

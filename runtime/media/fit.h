@@ -9,6 +9,7 @@
 #define BURIN_MEDIA_FIT_H
 
 #include "runtime/base/status.h"
+#include "runtime/model.h"
 
 #include <stdint.h>
 
@@ -19,6 +20,9 @@ struct burin_vision {
     int pool;     /* patches of a soft token's side */
     int max_soft; /* soft tokens of one picture */
 };
+
+/* Patch and pool, read off the shape of an encoder's input: pixels (pool^2 soft, 3 patch^2). */
+struct burin_vision burin_vision_of(const struct burin_input *pixels, int max_soft);
 
 /* Soft tokens of one picture. */
 struct burin_grid {

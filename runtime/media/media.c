@@ -59,13 +59,13 @@ enum burin_status burin_media_layers(
         struct burin_media_layers *layers,
         struct burin_error *err)
 {
-    struct burin_call call;
+    struct burin_media_call call;
     struct burin_wire header;
     enum burin_status status =
-            burin_call_begin(&call, media, "layers", "", "", SHORT_SECONDS, err);
+            burin_media_call_begin(&call, media, "layers", "", "", SHORT_SECONDS, err);
     if (!status)
-        status = burin_call_header(&call, BURIN_WIRE_LAYERS, &header, err);
-    burin_call_end(&call);
+        status = burin_media_call_header(&call, BURIN_WIRE_LAYERS, &header, err);
+    burin_media_call_end(&call);
     if (status)
         return status;
     *layers = (struct burin_media_layers){
@@ -84,13 +84,14 @@ enum burin_status burin_media_try(
         bool *refused,
         struct burin_error *err)
 {
-    struct burin_call call;
+    struct burin_media_call call;
     struct burin_wire header;
     enum burin_status status =
-            burin_call_begin(&call, media, "try", "", what, SHORT_SECONDS, err);
+            burin_media_call_begin(&call, media, "try", "", what, SHORT_SECONDS, err);
     if (!status) {
-        *refused = burin_call_header(&call, BURIN_WIRE_LAYERS, &header, err) != BURIN_OK;
-        burin_call_end(&call);
+        *refused =
+                burin_media_call_header(&call, BURIN_WIRE_LAYERS, &header, err) != BURIN_OK;
+        burin_media_call_end(&call);
     }
     return status;
 }
@@ -98,14 +99,15 @@ enum burin_status burin_media_try(
 /* ---- Pixels ---------------------------------------------------------------------------- */
 
 static enum burin_status take_picture(
-        struct burin_call *call,
+        struct burin_media_call *call,
         int64_t index,
         const struct burin_media_sink *sink,
         struct burin_arena *arena,
         struct burin_error *err)
 {
     struct burin_wire header;
-    enum burin_status status = burin_call_header(call, BURIN_WIRE_PICTURE, &header, err);
+    enum burin_status status =
+            burin_media_call_header(call, BURIN_WIRE_PICTURE, &header, err);
     if (!status && header.index != index)
         status = burin_fail(
                 err, BURIN_EFORMAT, "%s: burin-media answers nonsense", call->path.text);
@@ -123,7 +125,7 @@ static enum burin_status take_picture(
         status = burin_fail(
                 err, BURIN_ENOMEM, "%s: no memory for a row of it", call->path.text);
     for (uint32_t y = 0; !status && y < header.height; y++) {
-        status = burin_call_bytes(call, line, row, err);
+        status = burin_media_call_bytes(call, line, row, err);
         if (!status)
             sink->row(sink->context, line);
     }
@@ -150,15 +152,15 @@ enum burin_status burin_media_pixels(
     for (int i = 0; indices && i < n_indices; i++)
         burin_put(&list, "%s%lld", i ? "," : "", (long long)indices[i]);
 
-    struct burin_call call;
-    enum burin_status status = burin_call_begin(
+    struct burin_media_call call;
+    enum burin_status status = burin_media_call_begin(
             &call, media, indices ? "frames" : "picture", path, list.bytes,
             indices ? media->video_seconds : media->picture_seconds, err);
     if (!indices)
         n_indices = 1;
     for (int i = 0; !status && i < n_indices; i++)
         status = take_picture(&call, (indices ? indices : whole)[i], sink, arena, err);
-    burin_call_end(&call);
+    burin_media_call_end(&call);
     burin_arena_rewind(arena, mark);
     return status;
 }
@@ -255,13 +257,13 @@ enum burin_status burin_media_video(
         struct burin_video *video,
         struct burin_error *err)
 {
-    struct burin_call call;
+    struct burin_media_call call;
     struct burin_wire header;
-    enum burin_status status =
-            burin_call_begin(&call, media, "video", path, "", media->video_seconds, err);
+    enum burin_status status = burin_media_call_begin(
+            &call, media, "video", path, "", media->video_seconds, err);
     if (!status)
-        status = burin_call_header(&call, BURIN_WIRE_VIDEO, &header, err);
-    burin_call_end(&call);
+        status = burin_media_call_header(&call, BURIN_WIRE_VIDEO, &header, err);
+    burin_media_call_end(&call);
     if (status)
         return status;
     *video = (struct burin_video){ .width = (int)header.width,

@@ -66,6 +66,20 @@ foreach(model IN LISTS BURIN_MODEL)
   set_target_properties(logits-${model} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
 endforeach()
 
+# What tests/models/test_encoder.py asks for soft tokens, of models with an encoder: encode-NAME.
+foreach(model IN LISTS BURIN_MODEL)
+  file(STRINGS build/gen/${model}/${model}.h encodes REGEX "_encode_image;")
+  if(encodes)
+    add_executable(encode-${model} tests/models/encode.c)
+    target_compile_definitions(encode-${model} PRIVATE _GNU_SOURCE)
+    target_compile_options(encode-${model} PRIVATE -Wall -Wextra -Werror -Wshadow)
+    target_link_libraries(
+        encode-${model} PRIVATE burin_runtime emitted-${model} burin_runtime)
+    set_target_properties(encode-${model} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
+  endif()
+endforeach()
+
 file(GLOB scripts CONFIGURE_DEPENDS
     tests/gen/test_*.lua tests/ops/test_*.lua tests/repo/*.lua tests/models/test_*.lua)
 foreach(script IN LISTS scripts)

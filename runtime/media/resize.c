@@ -137,9 +137,9 @@ static void across(const struct burin_resize_axis *x, const uint8_t *in, uint8_t
             g += weights[k] * from[1];
             b += weights[k] * from[2];
         }
-        out[3 * i] = to_byte(r, x->precision);
-        out[3 * i + 1] = to_byte(g, x->precision);
-        out[3 * i + 2] = to_byte(b, x->precision);
+        *out++ = to_byte(r, x->precision);
+        *out++ = to_byte(g, x->precision);
+        *out++ = to_byte(b, x->precision);
     }
 }
 

@@ -78,6 +78,13 @@ enum burin_status burin_decode_webp(
 
 /* ---- picture.c ----------------------------------------------------------------------- */
 
+/* BURIN_ELIMIT for a size beyond the limits. */
+enum burin_status burin_picture_check(
+        const struct burin_helper *helper,
+        int64_t width,
+        int64_t height,
+        struct burin_error *err);
+
 /* Take room for width x height pixels of `channels` bytes (stride is theirs), or refuse the
  * size. */
 enum burin_status burin_picture_take(

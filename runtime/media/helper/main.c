@@ -126,7 +126,8 @@ int main(int argc, char **argv)
     if (argc != N_WORDS) {
         static const char said[] = "burin-media decodes pictures and video for a Burin "
                                    "binary, which calls it\n";
-        return write(STDERR_FILENO, said, sizeof said - 1) < 0 ? 2 : 2;
+        (void)!write(STDERR_FILENO, said, sizeof said - 1);
+        return burin_exit_code(BURIN_EUSAGE);
     }
     syscall(SYS_close_range, 3u, ~0u, 0u);
     helper.max_side = strtoll(argv[MAX_SIDE], NULL, 10);

@@ -1,5 +1,26 @@
 #include "runtime/media/helper/helper.h"
 
+enum burin_status burin_picture_check(
+        const struct burin_helper *helper,
+        int64_t width,
+        int64_t height,
+        struct burin_error *err)
+{
+    if (width < 1 || height < 1)
+        return burin_fail(
+                err, BURIN_EFORMAT, "a picture of %lld x %lld pixels", (long long)width,
+                (long long)height);
+    if (width <= helper->max_side && height <= helper->max_side &&
+        width <= helper->max_pixels / height)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_ELIMIT,
+            "%lld x %lld pixels; at most %lld a side and %lld in all are decoded: make it "
+            "smaller",
+            (long long)width, (long long)height, (long long)helper->max_side,
+            (long long)helper->max_pixels);
+}
+
 enum burin_status burin_picture_take(
         struct burin_helper *helper,
         struct burin_picture *picture,
@@ -8,19 +29,9 @@ enum burin_status burin_picture_take(
         int channels,
         struct burin_error *err)
 {
-    if (width < 1 || height < 1)
-        return burin_fail(
-                err, BURIN_EFORMAT, "a picture of %lld x %lld pixels", (long long)width,
-                (long long)height);
-    if (width > helper->max_side || height > helper->max_side ||
-        width > helper->max_pixels / height)
-        return burin_fail(
-                err, BURIN_ELIMIT,
-                "%lld x %lld pixels; at most %lld a side and %lld in all are decoded: make "
-                "it "
-                "smaller",
-                (long long)width, (long long)height, (long long)helper->max_side,
-                (long long)helper->max_pixels);
+    const enum burin_status status = burin_picture_check(helper, width, height, err);
+    if (status)
+        return status;
     picture->width = (int)width;
     picture->height = (int)height;
     picture->orientation = 1;

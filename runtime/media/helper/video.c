@@ -136,20 +136,24 @@ static enum burin_status choose_stream(struct video *video, struct burin_error *
                     : "no stream");
 }
 
+static enum burin_status refuse_codec(enum AVCodecID id, struct burin_error *err)
+{
+    return burin_fail(
+            err, BURIN_EFORMAT,
+            "a video in %s; H.264, HEVC, VP8, VP9, AV1, MPEG-4 and Motion JPEG are read",
+            avcodec_get_name(id));
+}
+
 static enum burin_status open_codec(
         struct burin_helper *helper, struct video *video, struct burin_error *err)
 {
     const AVCodecParameters *found = video->stream->codecpar;
-    const AVCodec *codec = avcodec_find_decoder(found->codec_id);
-    if (found->codec_id == AV_CODEC_ID_AV1)
-        codec = avcodec_find_decoder_by_name("libdav1d");
+    const AVCodec *codec = found->codec_id == AV_CODEC_ID_AV1
+                                   ? avcodec_find_decoder_by_name("libdav1d")
+                                   : avcodec_find_decoder(found->codec_id);
     video->codec = codec ? avcodec_alloc_context3(codec) : NULL;
     if (!video->codec)
-        return burin_fail(
-                err, BURIN_EFORMAT,
-                "a video in %s; H.264, HEVC, VP8, VP9, AV1, MPEG-4 and "
-                "Motion JPEG are read",
-                avcodec_get_name(found->codec_id));
+        return refuse_codec(found->codec_id, err);
     video->codec->thread_count = 1;
     video->codec->codec_whitelist = av_strdup(codecs);
     video->codec->max_pixels = helper->max_pixels;
@@ -157,12 +161,8 @@ static enum burin_status open_codec(
     int code = avcodec_parameters_to_context(video->codec, found);
     if (code >= 0)
         code = avcodec_open2(video->codec, codec, NULL);
-    if (code == AVERROR(EINVAL))
-        return burin_fail(
-                err, BURIN_EFORMAT,
-                "a video in %s; H.264, HEVC, VP8, VP9, AV1, MPEG-4 and "
-                "Motion JPEG are read",
-                avcodec_get_name(found->codec_id));
+    if (code == AVERROR(EINVAL)) /* what the list of codecs leaves out */
+        return refuse_codec(found->codec_id, err);
     return code < 0 ? damaged(code, "its decoder", err) : BURIN_OK;
 }
 
@@ -177,15 +177,10 @@ static enum burin_status open_video(
         status = choose_stream(video, err);
     if (!status)
         status = open_codec(helper, video, err);
-    if (status)
+    if (status) /* before its size: what can't be decoded may not have said one */
         return status;
-    /* The size is refused here, before a frame is decoded. */
-    struct burin_picture nothing = { 0 };
-    const struct burin_arena_mark mark = burin_arena_mark(&helper->arena);
-    status = burin_picture_take(
-            helper, &nothing, video->codec->width, video->codec->height, 3, err);
-    burin_arena_rewind(&helper->arena, mark);
-    return status;
+    const AVCodecParameters *found = video->stream->codecpar;
+    return burin_picture_check(helper, found->width, found->height, err);
 }
 
 /* As EXIF has it: phones film sideways and say so beside the stream. */
@@ -262,10 +257,11 @@ enum burin_status burin_video_describe(
     if (!n_frames)
         return burin_fail(
                 err, BURIN_EFORMAT, "a damaged or truncated video: it has no whole frame");
+    const AVCodecParameters *found = video.stream->codecpar;
     const bool is_turned = orientation(video.stream) >= 5;
     burin_send_video(
-            is_turned ? video.codec->height : video.codec->width,
-            is_turned ? video.codec->width : video.codec->height, n_frames,
+            is_turned ? found->height : found->width,
+            is_turned ? found->width : found->height, n_frames,
             file == BURIN_FILE_MOV ? video.stream->nb_frames : 0,
             average_fps(&video, n_frames, begin, end));
     return BURIN_OK;

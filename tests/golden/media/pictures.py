@@ -11,6 +11,7 @@ transformers' convert_to_rgb. ROWS, COLUMNS (in soft tokens) and the second CRC 
 patches of Gemma4ImageProcessor (torchvision's resize) as bytes, those of a soft token
 beside each other. PATCHES holds the first 48 bytes of 6 of them, evenly spread, in hexadecimal."""
 import io
+import shutil
 import struct
 import zlib
 from pathlib import Path
@@ -22,7 +23,8 @@ from transformers.models.gemma4.image_processing_gemma4 import Gemma4ImageProces
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "pictures"
-OUT.mkdir(exist_ok=True)
+shutil.rmtree(OUT, ignore_errors=True)
+OUT.mkdir()
 rng = np.random.default_rng(4)
 lines = []
 
@@ -111,6 +113,8 @@ png("exif.png", b"".join(b"\0" + row.tobytes() for row in scene(24, 16)), 2, 8, 
 save("exif.webp", sided, lossless=True, exif=orientation(8))
 
 seen = sorted(path.name for path in OUT.iterdir() if path.suffix in (".png", ".jpg", ".webp"))
+
+png("large.png", b"\0" * 1251 * 10000, 0, 1, 10000, 10000)   # for its memory alone
 
 # ---- Those that are refused ---------------------------------------------------------------
 

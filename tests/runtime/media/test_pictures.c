@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define FOLDER "tests/golden/media/"
 
@@ -169,4 +170,30 @@ SPEC(a_picture_beyond_the_limits_of_its_caller_is_refused)
     assert_non_null(
             strstr(err.message, "333 x 250 pixels; at most 65535 a side and 83249"));
     assert_int_equal(arena.obtained, 0);
+}
+
+static long most_kib(int whose)
+{
+    struct rusage used;
+    getrusage(whose, &used);
+    return used.ru_maxrss;
+}
+
+SPEC(a_picture_of_100_million_pixels_passes_through_a_few_rows)
+{
+    static struct burin_error err;
+    struct burin_arena arena = { 0 };
+    struct burin_patches picture;
+    const struct burin_vision vision = { .patch = 16, .pool = 3, .max_soft = 280 };
+    const struct burin_media *media = the_helper();
+    const long before = most_kib(RUSAGE_SELF);
+
+    assert_int_equal(
+            burin_media_picture(
+                    media, FOLDER "pictures/large.png", &vision, &arena, &picture, &err),
+            BURIN_OK);
+
+    assert_in_range(most_kib(RUSAGE_SELF) - before, 0, 16 << 10);
+    assert_in_range(most_kib(RUSAGE_CHILDREN), 1, 400 << 10); /* 286 MiB of pixels */
+    burin_arena_close(&arena);
 }

@@ -9,19 +9,20 @@
 static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 enum { N_UNITS = sizeof units / sizeof *units };
 
-/* The power of 1024 that a unit stands for, or -1. */
-static int unit_power(const char *unit)
+/* The bytes that a unit stands for: powers of 1024 of GiB and G, of 1000 of GB. 0: it is none. */
+static double unit_bytes(const char *unit)
 {
     if (!*unit)
-        return 0;
+        return 1;
     for (int i = 0; i < N_UNITS; i++) {
         const char decimal[] = { units[i][0], 'B', '\0' };
         const char letter[] = { units[i][0], '\0' };
-        if (strcasecmp(unit, units[i]) == 0 || strcasecmp(unit, letter) == 0 ||
-            (i && strcasecmp(unit, decimal) == 0))
-            return i;
+        if (strcasecmp(unit, units[i]) == 0 || strcasecmp(unit, letter) == 0)
+            return ldexp(1, 10 * i);
+        if (i && strcasecmp(unit, decimal) == 0)
+            return pow(1000, i);
     }
-    return -1;
+    return 0;
 }
 
 enum burin_status burin_parse_bytes(
@@ -45,13 +46,13 @@ enum burin_status burin_parse_bytes(
                 text);
     while (*end == ' ')
         end++;
-    const int power = unit_power(end);
-    if (power < 0)
+    const double unit = unit_bytes(end);
+    if (unit < 1)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "'%s' in '%.*s' is not a unit of size; KiB, MiB and GiB are", end, shown,
                 text);
-    const double value = ldexp(number, 10 * power);
+    const double value = number * unit;
     if (value >= 0x1p63)
         return burin_fail(
                 err, BURIN_EUSAGE, "%.*s is beyond what can be counted", shown, text);

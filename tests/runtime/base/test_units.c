@@ -15,7 +15,9 @@ SPEC(a_size_has_a_unit_or_is_in_bytes)
     assert_int_equal(bytes_of("512MiB"), 512 << 20);
     assert_int_equal(bytes_of("1.5 GiB"), 3 << 29);
     assert_int_equal(bytes_of("2g"), (int64_t)2 << 30);
-    assert_int_equal(bytes_of("3 kb"), 3072);
+    assert_int_equal(bytes_of("3 kib"), 3072);
+    assert_int_equal(bytes_of("3 kb"), 3000); /* as memory is sold */
+    assert_int_equal(bytes_of("24GB"), 24000000000);
     assert_int_equal(bytes_of("7B"), 7);
     assert_int_equal(bytes_of("23.46GiB"), 25189983191);
 }

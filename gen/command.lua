@@ -13,7 +13,8 @@ gen - write the C of one model from its description
   gen list                                     models, variants, recipes
   gen show llama.lua --after fuse              the graph, readable
   gen new mistral                              a skeleton description and its test
-  gen plan llama.lua --ctx-size 4096           what it needs, without building it
+  gen plan llama.lua --ctx-size 4096           what it needs, without building it; its own
+                                               options: gen plan --help
 
 Options
   --model FILE         the description; looked up here, then in models/
@@ -321,6 +322,9 @@ local function plan(root, args)
     options.model = table.remove(rest, 1)
   end
   if not options.model then fail(2, "name a description: gen plan llama.lua") end
+  for _, name in ipairs { "after", "probe", "out" } do
+    if options[name] then fail(2, "--%s does nothing under gen plan", name) end
+  end
   options.tables_only = true
   if options.help then rest[#rest + 1] = "--help" end
   if options.target ~= "any" and options.target ~= "native" then

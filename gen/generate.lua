@@ -58,6 +58,11 @@ function generate.prepare(model, options)
       error({ message = ("%s: a model with a cache needs %s in nn.dims"):format(model.file, name),
         code = 1 }, 0)
     end
+    local dim = model.dims_by_name[name]
+    if dim and dim:value() < 1 then
+      error({ message = ("%s: %s = %d: a model has one at least"):format(model.file, name, dim:value()),
+        code = 1 }, 0)
+    end
   end
 end
 

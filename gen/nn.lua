@@ -17,7 +17,8 @@
 --   nn.kv_of(layer)                          another layer's cache, to read
 --   nn.state { shape, dtype, per = "sequence" }   what a sequence carries beside its keys;
 --                                            per_draft = true: one more for each drafted token
---   nn.encoder({ smallest, largest }, f)     a program over items of so many soft tokens
+--   nn.encoder({ smallest, largest }, f)     a program over items of so many soft tokens; frame:
+--                                            of a frame of video at most (largest)
 --   nn.input(name, shape, dtype)             an input that is none of the standard ones
 --   nn.tap(name, x)                          x becomes an output of the program
 --   nn.include "part"                        another description's parts, from the same folder

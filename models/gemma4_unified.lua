@@ -39,7 +39,7 @@ for role, x in pairs(text.weights) do weights[role] = x end
 local model = nn.model(weights)
 model.step = text.step
 
-model.encode_image = nn.encoder({ smallest = 70, largest = 1120 }, function(w)   -- extent: soft
+model.encode_image = nn.encoder({ smallest = 70, largest = 1120, frame = 70 }, function(w)   -- extent: soft
   local squares   = nn.input("pixels",          { nn.soft, d.d_square }, "u8")
   local positions = nn.input("pixel_positions", { nn.soft, 2 }, "i32")   -- column, row
 

@@ -67,7 +67,7 @@ return function(v, d_decoder)
   end
 
   local d_root = nn.value(d.d_vision) ^ 0.5
-  part.encode_image = nn.encoder({ smallest = 70, largest = 1120 }, function(w)   -- extent: soft
+  part.encode_image = nn.encoder({ smallest = 70, largest = 1120, frame = 70 }, function(w)   -- extent: soft
     local pixels     = nn.input("pixels",         { 9 * nn.soft, d.d_patch }, "u8")
     local positions  = nn.input("pixel_positions", { 9 * nn.soft, 2 }, "i32")   -- column, row
     local item_begin = nn.input("item_begin",      { nn.soft + 1 }, "i32")

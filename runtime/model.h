@@ -259,6 +259,7 @@ struct burin_program {
     enum burin_extent extent; /* what n of its graphs counts: sequences, or soft tokens */
     int smallest_item;        /* soft tokens of an encoder's smallest and largest item; 0 */
     int largest_item;
+    int frame_item;       /* of a frame of video, at most; 0: as any item */
     size_t weights_bytes; /* of what no program before it reads */
     int n_inputs;
     const struct burin_input *inputs;

@@ -148,7 +148,8 @@ function File:program(family, program)
     ("{ .name = %s, .extent = BURIN_%s, .smallest_item = %d, .largest_item = %d,"):format(
       text.string(program.name), graph.counts(program):upper(), program.smallest or 0,
       program.largest or 0),
-    ("      .weights_bytes = %d,"):format(program.weights_bytes),
+    ("      %s.weights_bytes = %d,"):format(
+      program.frame and (".frame_item = %d, "):format(program.frame) or "", program.weights_bytes),
     ("      .n_inputs = %d, .inputs = %s,"):format(#inputs, names.inputs),
     ("      .n_outputs = %d, .outputs = %s,"):format(#outputs, names.outputs),
     ("      .n_carried = %d, .n_costs = %d, .costs = %s,"):format(

@@ -191,8 +191,9 @@ return function(t)
   -- Soft tokens of the smallest and largest item, of which graphs follow.
   function words.encoder(settings, run)
     settings = is_plain(settings) and face.copy(settings) or {}
-    for _, name in ipairs { "smallest", "largest" } do
+    for _, name in ipairs { "smallest", "largest", "frame" } do
       local x = settings[name] and words.value(settings[name])
+      if name == "frame" and x == nil then x = settings.largest end
       settings[name] = x
       if math.type(x) ~= "integer" or x < 1 or x > 2 ^ 20 then
         fail("encoder: give { smallest = ..., largest = ... }: soft tokens of one item")
@@ -201,9 +202,12 @@ return function(t)
     if settings.smallest > settings.largest then
       fail("encoder: smallest = %d is above largest = %d", settings.smallest, settings.largest)
     end
+    if settings.frame < settings.smallest or settings.frame > settings.largest then
+      fail("encoder: frame = %d is none of %d ... %d", settings.frame, settings.smallest, settings.largest)
+    end
     if type(run) ~= "function" then fail "encoder: give a function(w, batch) too" end
     local encoder = setmetatable({
-      smallest = settings.smallest, largest = settings.largest, run = run,
+      smallest = settings.smallest, largest = settings.largest, frame = settings.frame, run = run,
     }, kinds.encoder)
     t.foreign[#t.foreign + 1] = encoder
     return encoder

@@ -314,7 +314,8 @@ return function(t)
     t.program = { name = name, inputs = {}, outputs = {}, ops = {}, appended = {} }
     t.ops = t.program.ops
     if is(run, kinds.encoder) then
-      t.program.smallest, t.program.largest, run = run.smallest, run.largest, run.run
+      t.program.smallest, t.program.largest = run.smallest, run.largest
+      t.program.frame, run = run.frame, run.run
     end
     local result = unwrap((run(by_role(model.members, "model"), wrap(batch))))
     take_result(name, result)

@@ -77,6 +77,10 @@ static enum burin_status read_assumptions(
             return burin_fail(
                     err, BURIN_EUSAGE,
                     "--assume is fixed=SIZE,graphs=SIZE or one of them, not '%.60s'", text);
+        if (fixed ? request->fixed_given : request->graphs_given)
+            return burin_fail(
+                    err, BURIN_EUSAGE, "--assume tells %s= twice",
+                    fixed ? "fixed" : "graphs");
         if (fixed) {
             request->fixed_given = true;
             request->fixed_bytes = bytes;
@@ -198,7 +202,10 @@ static enum burin_status compare(
     const bool whole = feof(in) && !ferror(in);
     fclose(in);
     if (!whole)
-        return burin_fail(err, BURIN_EFORMAT, "%.200s is no plan's --json", path);
+        return burin_fail(
+                err, BURIN_EFORMAT,
+                "%.200s is no plan's --json: it has more than %zu bytes", path,
+                sizeof bytes);
     enum burin_status status = burin_plan_facts_read(&before, path, bytes, length, err);
     if (status)
         return status;
@@ -220,23 +227,31 @@ enum burin_status burin_app_show_plan(
 {
     static struct burin_plan plan;
     const struct burin_settings *settings = &app->settings;
+    const int n_shown =
+            (settings->explain != NULL) + (settings->against_file != NULL) + settings->json;
     enum burin_status status = burin_settings_no_words(settings, BURIN_PLAN, err);
+    if (!status && n_shown > 1)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "give one of --json, --explain and --against: each is shown in place of "
+                "the "
+                "report");
     if (!status)
         status = make_plan(app, tokenizer_bytes, &plan, err);
     if (!status && settings->svg_file)
         status = draw(&plan, settings->svg_file, err);
     if (!status && settings->explain)
-        return burin_plan_explain(&plan, settings->explain, stdout, err);
-    if (!status && settings->against_file)
-        return compare(&plan, settings->against_file, err);
+        status = burin_plan_explain(&plan, settings->explain, stdout, err);
+    else if (!status && settings->against_file)
+        status = compare(&plan, settings->against_file, err);
     if (status)
         return status;
     if (settings->json)
         burin_plan_json(&plan, stdout);
-    else
+    else if (!n_shown)
         burin_plan_report(&plan, stdout);
     fflush(stdout); /* what is said of it on stderr comes behind it */
-    if (settings->json)
+    if (n_shown)
         return burin_plan_check(&plan, err);
     return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");
 }

@@ -154,9 +154,9 @@ static void add_runs(struct burin_plan *plan)
             inputs = run.input_bytes;
     }
     add_owner(
-            plan, "weights", "packed, of all that is planned", weights_bytes(plan),
-            BURIN_DERIVED);
-    add_owner(plan, "arena", "what the largest run computes with", arena, BURIN_DERIVED);
+            plan, "weights", "as the kernels read them, of all that is planned",
+            weights_bytes(plan), BURIN_DERIVED);
+    add_owner(plan, "arena", "scratch memory of the largest run", arena, BURIN_DERIVED);
     add_owner(
             plan, "inputs", "what the largest run reads: token ids, positions, pixels",
             inputs, BURIN_DERIVED);
@@ -169,14 +169,13 @@ static void add_states(struct burin_plan *plan)
 {
     const int64_t n = plan->n_sequences;
     add_if_any(
-            plan, "windows",
-            "newest keys and values of the layers that look no further back",
+            plan, "windows", "newest keys and values, of layers that look no further back",
             burin_multiply(plan->state.windows, n));
     add_if_any(
-            plan, "scans", "what the recurrent layers carry on",
+            plan, "scans", "states of the recurrent layers, of each sequence",
             burin_multiply(plan->state.scans, n));
     add_if_any(
-            plan, "drafts", "more of both, for tokens that are drafted",
+            plan, "drafts", "more windows and states, for tokens that are drafted",
             burin_multiply(plan->state.drafts, n));
 }
 

@@ -9,6 +9,7 @@
 
 static enum burin_status add(
         struct burin_plan_facts *facts,
+        const char *source,
         const char *name,
         struct burin_span text,
         int64_t number,
@@ -16,7 +17,8 @@ static enum burin_status add(
 {
     if (facts->n == BURIN_MAX_FACTS)
         return burin_fail(
-                err, BURIN_EFORMAT, "a plan says at most %d things", BURIN_MAX_FACTS);
+                err, BURIN_EFORMAT, "%.200s is no plan: it says more than %d things",
+                source, BURIN_MAX_FACTS);
     const int at = facts->n++;
     snprintf(facts->facts[at].name, BURIN_FACT_NAME, "%s", name);
     snprintf(
@@ -58,7 +60,7 @@ static enum burin_status read_scalar(
         text = burin_span_of(first == 't' ? "yes" : first == 'f' ? "no" : "none");
     else if (first == '"' && !text.length)
         text = burin_span_of("-");
-    return add(facts, name, text, number, err);
+    return add(facts, scan->name, name, text, number, err);
 }
 
 /* An element of programs, eager or owners: what names it comes first. */
@@ -93,7 +95,7 @@ static enum burin_status read_row(
             status = burin_json_skip(scan, err);
             continue;
         }
-        if (strcmp(kind, "owner") == 0)
+        if (strcmp(kind, "owner") == 0 && burin_span_is(key, "bytes"))
             snprintf(name, sizeof name, "%s", label);
         else
             snprintf(name, sizeof name, "%s %.16s", label, burin_show(key).text);

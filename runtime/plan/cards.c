@@ -55,6 +55,29 @@ static enum burin_status no_card(const char *text, struct burin_error *err)
             text, names);
 }
 
+/* "sm_" and 2 or 3 digits. */
+static enum burin_status read_sm(const char *text, int *sm)
+{
+    const size_t prefix = strlen("sm_");
+    const size_t n =
+            strncmp(text, "sm_", prefix) == 0 ? strspn(text + prefix, "0123456789") : 0;
+    if (n < 2 || n > 3 || text[prefix + n] || text[prefix] == '0')
+        return BURIN_EUSAGE;
+    *sm = 0;
+    for (size_t i = 0; i < n; i++)
+        *sm = *sm * 10 + (text[prefix + i] - '0');
+    return BURIN_OK;
+}
+
+bool burin_card_is_newer(const struct burin_card *card)
+{
+    int newest = 0;
+    for (int i = 0; i < N_CARDS; i++)
+        if (cards[i].sm > newest)
+            newest = cards[i].sm;
+    return card->sm > newest;
+}
+
 enum burin_status burin_card_parse(
         struct burin_card *card, const char *text, struct burin_error *err)
 {
@@ -67,11 +90,8 @@ enum burin_status burin_card_parse(
     const size_t length = strcspn(text, ",");
     struct burin_card found = { .sm = 0 };
     enum burin_status status = burin_parse_bytes(text, length, &found.total_bytes, NULL);
-    int end = 0;
-    if (!status && text[length] == ',' &&
-        (sscanf(text + length, ",sm_%4d%n", &found.sm, &end) != 1 || found.sm <= 0 ||
-         text[length + (size_t)end]))
-        status = BURIN_EUSAGE;
+    if (!status && text[length] == ',')
+        status = read_sm(text + length + 1, &found.sm);
     if (status || found.total_bytes <= 0 || strlen(text) >= sizeof found.name)
         return no_card(text, err);
     found.available_bytes = found.total_bytes;

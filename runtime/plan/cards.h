@@ -28,6 +28,10 @@ struct burin_card {
 enum burin_status burin_card_parse(
         struct burin_card *card, const char *text, struct burin_error *err);
 
+/* Whether its compute capability is above that of all cards known by name: whether the kernels
+ * of an older one run there is not known either. */
+bool burin_card_is_newer(const struct burin_card *card);
+
 /* Card number i of those known by name, NULL behind the last. */
 const struct burin_card *burin_card_known(int i);
 

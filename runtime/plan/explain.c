@@ -158,9 +158,28 @@ static int explain_states(const struct burin_plan *plan, const char *name, FILE 
     return n;
 }
 
+static bool has(const struct burin_program *program, const char *name)
+{
+    for (int i = 0; i < program->n_inputs; i++)
+        if (strcmp(program->inputs[i].name, name) == 0)
+            return true;
+    for (int i = 0; i < program->n_buffers; i++)
+        if (strcmp(program->buffers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static enum burin_status nothing_of_that_name(
         const struct burin_plan *plan, const char *name, struct burin_error *err)
 {
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        if (has(program, name) && !plan->programs[p].active)
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "--explain %.40s: %s has it, which is not in this plan (%s)", name,
+                    program->name, burin_program_option(program));
+    }
     char names[2048] = "";
     struct burin_put list = { names, sizeof names, 0 };
     for (int p = 0; p < plan->family->n_programs; p++) {

@@ -60,6 +60,8 @@ static void put_owners(const struct burin_plan *plan, struct burin_json *json)
         burin_json_text(json, "owner", plan->owners[i].name, SIZE_MAX);
         burin_json_integer(json, "bytes", plan->owners[i].bytes);
         burin_json_text(json, "kind", burin_kind_name(plan->owners[i].kind), SIZE_MAX);
+        if (plan->owners[i].told)
+            burin_json_integer(json, "derived_bytes", plan->owners[i].derived_bytes);
         burin_json_close(json);
     }
     burin_json_close(json);

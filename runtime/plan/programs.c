@@ -241,11 +241,18 @@ static enum burin_status plan_step(
 }
 
 /* An item is never longer than the encoder's largest, whatever a run holds of them. */
-static int longest_item(const struct burin_plan *plan, int p)
+int burin_plan_longest_item(const struct burin_plan *plan, int p)
 {
     const int run = plan->programs[p].n_eager;
     const int largest = plan->family->programs[p].largest_item;
     return run < largest ? run : largest;
+}
+
+int burin_plan_longest_frame(const struct burin_plan *plan, int p)
+{
+    const int item = burin_plan_longest_item(plan, p);
+    const int frame = plan->family->programs[p].frame_item;
+    return frame && frame < item ? frame : item;
 }
 
 int64_t burin_plan_cache_rows(const struct burin_plan *plan)
@@ -255,11 +262,12 @@ int64_t burin_plan_cache_rows(const struct burin_plan *plan)
         const struct burin_program *program = &plan->family->programs[p];
         if (!burin_is_encoder(program) || !plan->programs[p].active)
             continue;
-        const int64_t item = longest_item(plan, p);
+        const int64_t item = burin_plan_longest_item(plan, p);
         rows += burin_is_audio(program)
                         ? item * plan->n_clips
                         : item * plan->n_images +
-                                  (int64_t)program->smallest_item * plan->n_frames;
+                                  (int64_t)burin_plan_longest_frame(plan, p) *
+                                          plan->n_frames;
     }
     return rows;
 }
@@ -277,7 +285,8 @@ int burin_plan_spanned(const struct burin_plan *plan)
         if (!plan->programs[p].active || !burin_is_encoder(program) ||
             burin_is_audio(program))
             continue;
-        const int item = plan->n_images ? longest_item(plan, p) : program->smallest_item;
+        const int item = plan->n_images ? burin_plan_longest_item(plan, p)
+                                        : burin_plan_longest_frame(plan, p);
         if (item > most)
             most = item;
     }

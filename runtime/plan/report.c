@@ -40,21 +40,19 @@ static void write_items(const struct burin_plan *plan, FILE *out)
             continue;
         fprintf(out, "  %-12s ", audio ? "sound" : "pictures");
         if (!planned->active) {
-            fprintf(out, "none (%s)\n",
-                    audio ? "--audio-clips" : "--images, --video-frames");
+            fprintf(out, "none (%s)\n", burin_program_option(program));
             continue;
         }
-        const int item = planned->n_eager < program->largest_item ? planned->n_eager
-                                                                  : program->largest_item;
-        if (audio)
-            fprintf(out, "%d at once (--audio-clips)", plan->n_clips);
-        else
-            fprintf(out, "%d at once (--images), %d frames of video (--video-frames)",
-                    plan->n_images, plan->n_frames);
-        fprintf(out,
-                "\n               each becomes %d to %s tokens of the context (soft "
-                "tokens)\n",
-                program->smallest_item, burin_grouped(item).text);
+        const int item = burin_plan_longest_item(plan, p);
+        fprintf(out, "%d at once (%s), of %d to %s tokens each\n",
+                audio ? plan->n_clips : plan->n_images,
+                audio ? "--audio-clips" : "--images", program->smallest_item,
+                burin_grouped(item).text);
+        if (!audio && plan->n_frames)
+            fprintf(out,
+                    "  video        %d frames at once (--video-frames), of %s tokens "
+                    "each\n",
+                    plan->n_frames, burin_grouped(burin_plan_longest_frame(plan, p)).text);
     }
 }
 
@@ -69,14 +67,19 @@ static void write_head(const struct burin_plan *plan, FILE *out)
     if (plan->family->sm)
         fprintf(out,
                 "  card         %s, compute capability %d.%d\n"
-                "  family       %s: kernels for %d.%d and above\n",
+                "  family       %s: kernels for %d.%d and above%s\n",
                 plan->card.name, plan->card.sm / 10, plan->card.sm % 10, plan->family->name,
-                plan->family->sm / 10, plan->family->sm % 10);
+                plan->family->sm / 10, plan->family->sm % 10,
+                burin_card_is_newer(&plan->card)
+                        ? "; no card as new as this is known, nor whether they run on it"
+                        : "");
     else
         fprintf(out, "  family       %s%s\n  threads      %d\n", plan->family->name,
                 plan->family->exact ? ", exact" : "", plan->n_threads);
-    out_of(out, "  context      ", plan->n_ctx, model->n_ctx, " tokens (--ctx-size)");
-    fprintf(out, " x %d at once (--parallel)\n", plan->n_sequences);
+    out_of(out, "  context      a sequence has up to ", plan->n_ctx, model->n_ctx,
+           " tokens (--ctx-size)");
+    fprintf(out, "; at once: %d sequence%s (--parallel)\n", plan->n_sequences,
+            plan->n_sequences == 1 ? "" : "s");
     fprintf(out,
             "  step         one pass of the decoder: %s tokens at most (--batch-size), "
             "logits of %s\n",
@@ -93,23 +96,23 @@ static void write_owners(const struct burin_plan *plan, FILE *out)
     fprintf(out, "  %-13s %10s %17s  %-8s  %s\n", "owner", "", "bytes", "kind", "what");
     for (int i = 0; i < plan->n_owners; i++) {
         const struct burin_plan_owner *owner = &plan->owners[i];
-        fprintf(out, "  %-13s %10s %17s  %-8s  %s\n", owner->name,
+        fprintf(out, "  %-13s %10s %17s  %-8s  %s", owner->name,
                 burin_human_bytes(owner->bytes).text, burin_grouped(owner->bytes).text,
                 kinds[owner->kind], owner->what);
+        if (owner->told)
+            fprintf(out, "; derived: %s%s", burin_human_bytes(owner->derived_bytes).text,
+                    owner->derived_bytes > owner->bytes ? ", which is more" : "");
+        fprintf(out, "\n");
     }
     fprintf(out, "  %-13s %10s %17s\n", "total", burin_human_bytes(plan->total_bytes).text,
             burin_grouped(plan->total_bytes).text);
-    fprintf(out, "  derived: follows from the model's graph and the options; so does all "
-                 "below that "
-                 "says nothing else.\n  assumed: the worst known, or told by --assume. "
-                 "measured: "
-                 "read from the device.\n\n");
+    fprintf(out, "\n");
 }
 
 /* ---- Runs ------------------------------------------------------------------------------- */
 
-/* "arena 72.0 KiB kept throughout + the larger phase: 11.1 MiB body, 12.1 MiB head": phases
- * follow each other. */
+/* "arena 72.0 KiB throughout + the larger of body 11.1 MiB, head 12.1 MiB": phases follow each
+ * other. */
 static void write_arena(
         const struct burin_plan *plan, const struct burin_plan_run *run, FILE *out)
 {
@@ -122,17 +125,17 @@ static void write_arena(
     }
     fprintf(out, "arena");
     if (carried)
-        fprintf(out, " %s kept throughout +", burin_human_bytes(carried).text);
+        fprintf(out, " %s throughout +", burin_human_bytes(carried).text);
     const bool several = program->n_costs - program->n_carried > 1;
     if (several)
-        fprintf(out, " the larger phase:");
+        fprintf(out, " the larger of");
     for (int row = program->n_carried; row < program->n_costs; row++) {
         const struct burin_linear *bytes = &program->costs[row].bytes;
         const size_t phase =
                 burin_linear_at(bytes, &plan->params, run->extents[bytes->extent]);
-        fprintf(out, "%s %s%s%s", row > program->n_carried ? "," : "",
-                burin_human_bytes((int64_t)phase).text, several ? " " : "",
-                several ? program->costs[row].phase : "");
+        fprintf(out, "%s%s%s %s", row > program->n_carried ? "," : "", several ? " " : "",
+                several ? program->costs[row].phase : "",
+                burin_human_bytes((int64_t)phase).text);
     }
 }
 
@@ -159,10 +162,17 @@ static void write_cpu_programs(const struct burin_plan *plan, FILE *out)
         write_arena(plan, &run, out);
         fprintf(out, "; %d kernels a run\n", run.program->graph.kernel_nodes);
     }
-    for (int p = 0; p < plan->family->n_programs; p++)
+}
+
+static void write_unplanned(const struct burin_plan *plan, FILE *out)
+{
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
         if (!plan->programs[p].active)
-            fprintf(out, "  program %s: not in this plan\n",
-                    plan->family->programs[p].name);
+            fprintf(out, "  program %s: not in this plan (%s)%s\n", program->name,
+                    burin_program_option(program),
+                    plan->programs[p].unused ? ", so its --graphs do nothing" : "");
+    }
 }
 
 /* What runs of this size would cost if its graph were left out. */
@@ -176,9 +186,9 @@ static void write_without(
         i++;
     const int next = burin_ladder_without(ladder, i);
     if (next)
-        fprintf(out, "as %d, %d %% of it padding\n", next, 100 * (next - run->n) / next);
+        fprintf(out, "padded to %d, %d %% unused\n", next, 100 * (next - run->n) / next);
     else
-        fprintf(out, "kernel by kernel\n");
+        fprintf(out, "each kernel launched\n");
 }
 
 static void write_run(
@@ -194,7 +204,8 @@ static void write_run(
                 burin_human_bytes(run->driver_bytes).text);
         write_without(plan, run, out);
     } else {
-        fprintf(out, " %7s %10s  any size up to this, kernel by kernel\n", "-", "-");
+        fprintf(out, " %7s %10s  is none: any n up to this, each kernel launched\n", "-",
+                "-");
     }
 }
 
@@ -210,12 +221,9 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
 {
     struct burin_plan_run run;
     fprintf(out,
-            "  A graph is a run that the driver has recorded and replays as one. n counts "
-            "sequences of a step, soft\n  tokens of an encoder; fewer are padded to it. "
-            "One "
-            "run follows another, so inputs and arena are the\n  same memory for all: the "
-            "largest counts. Both are derived, as is the number of nodes (launches and\n  "
-            "copies). What the driver keeps for nodes adds up, %s each (%s).\n\n",
+            "  Of inputs and arena the largest counts, since runs follow each other; "
+            "driver "
+            "adds up: %s a node (%s)\n",
             burin_human_bytes(plan->node_bytes).text,
             plan->graphs_assumed ? "--assume tells another total" : graphs_kind(plan));
     fprintf(out, "  %-14s %7s %7s %10s %10s %7s %10s  %s\n", "run", "n", "tokens", "inputs",
@@ -241,7 +249,6 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
         fprintf(out, "; its largest pieces\n");
         write_pieces(plan, &run, out);
     }
-    fprintf(out, "\n");
 }
 
 /* ---- KV and the verdict ---------------------------------------------------------------- */
@@ -284,14 +291,32 @@ static void write_kv(const struct burin_plan *plan, FILE *out)
 {
     if (!plan->kv)
         return;
-    fprintf(out, "  KV: %s pages of %d tokens in %s = %s tokens, %s bytes each\n",
-            burin_grouped(plan->n_pages).text, plan->kv->page_tokens,
-            burin_dtype_name(plan->kv->dtype), burin_grouped(plan->kv_tokens).text,
-            burin_grouped(plan->state.token).text);
+    if (plan->state.page)
+        fprintf(out,
+                "  KV: %s pages of %d tokens in %s = %s tokens, %s bytes each (derived)\n",
+                burin_grouped(plan->n_pages).text, plan->kv->page_tokens,
+                burin_dtype_name(plan->kv->dtype), burin_grouped(plan->kv_tokens).text,
+                burin_grouped(plan->state.token).text);
+    else
+        fprintf(out, "  KV: none in pages; what is kept does not grow with the context\n");
     write_states(plan, out);
-    if (plan->family->sm && plan->n_ctx)
-        fprintf(out, "      %.1f sequences of the whole context; shorter ones share it\n",
+    if (plan->family->sm && plan->n_ctx && plan->state.page)
+        fprintf(out,
+                "      of all sequences together: enough for %.1f of the whole context\n",
                 (double)plan->kv_tokens / plan->n_ctx);
+    if (plan->fewer_sequences)
+        fprintf(out, "      more with --parallel %d: %s tokens\n", plan->fewer_sequences,
+                burin_grouped(plan->fewer_kv_tokens).text);
+}
+
+/* What a table of cards says was met on such a card; a number that was typed was told. */
+static const char *card_kind(const struct burin_plan *plan)
+{
+    const char *name = plan->card.name;
+    for (int i = 0; burin_card_known(i); i++)
+        if (strcmp(burin_card_known(i)->name, name) == 0)
+            return "assumed: as met on such cards";
+    return name[0] >= '0' && name[0] <= '9' ? "as --card tells" : "measured";
 }
 
 static void write_verdict(const struct burin_plan *plan, FILE *out)
@@ -300,29 +325,63 @@ static void write_verdict(const struct burin_plan *plan, FILE *out)
         fprintf(out, "\nNo limit is known, so nothing is refused.\n");
         return;
     }
-    fprintf(out, "\n  %s: %s in all, %s free, %s of it may be used\n", plan->card.name,
+    fprintf(out, "\n  %s: %s in all, %s free (%s); %s of it may be used\n", plan->card.name,
             burin_human_bytes(plan->card.total_bytes).text,
-            burin_human_bytes(plan->card.available_bytes).text,
+            burin_human_bytes(plan->card.available_bytes).text, card_kind(plan),
             burin_human_bytes(plan->limit_bytes).text);
     if (plan->fits) {
-        fprintf(out, "It fits, with %s to spare.",
+        fprintf(out,
+                "It fits under what is assumed, with %s to spare. By itself each of these "
+                "would, "
+                "too: ",
                 burin_human_bytes(plan->limit_bytes - plan->total_bytes).text);
-        out_of(out, " Longest context here: ", plan->longest_context, plan->model->n_ctx,
-               " tokens");
-        fprintf(out, "; most at once: %s; largest step: %s tokens.\n",
+        out_of(out, "a context\nof ", plan->longest_context, plan->model->n_ctx, " tokens");
+        fprintf(out, ", %s sequence%s at once, steps of %s tokens.\n",
                 burin_grouped(plan->most_sequences).text,
+                plan->most_sequences == 1 ? "" : "s",
                 burin_grouped(plan->largest_batch).text);
         return;
     }
     const struct burin_plan_owner *largest = &plan->owners[plan->largest];
-    char pieces[512];
+    char pieces[512], graphs[512];
     burin_plan_largest_text(plan, pieces, sizeof pieces);
+    burin_plan_graphs_text(plan, graphs, sizeof graphs);
     fprintf(out,
-            "It does not fit: short by %s (%s bytes). The largest part is %s, "
+            "It does not fit: %s by %s (%s bytes). %s%sThe largest part is %s, "
             "%s.\n%s\n%s\n",
+            plan->total_bytes > plan->limit_bytes ? "short" : "graphs too large",
             burin_human_bytes(plan->short_by_bytes).text,
-            burin_grouped(plan->short_by_bytes).text, largest->name,
-            burin_human_bytes(largest->bytes).text, pieces, plan->advice);
+            burin_grouped(plan->short_by_bytes).text, graphs, graphs[0] ? "\n" : "",
+            largest->name, burin_human_bytes(largest->bytes).text, pieces, plan->advice);
+}
+
+/* The words that the tables above use, for who meets them for the first time. */
+static void write_words(const struct burin_plan *plan, FILE *out)
+{
+    fprintf(out,
+            "\nWords\n"
+            "  derived   follows from the model and the options, as does all that bears no "
+            "mark; assumed: the worst known,\n"
+            "            or told by --assume; measured: read from the device\n"
+            "  step      one pass of the decoder over new tokens of all sequences; body: "
+            "its "
+            "layers; head: the logits behind them\n"
+            "  arena     scratch memory of a run, for its buffers; they bear the "
+            "description's "
+            "names, --explain NAME shows the line\n"
+            "  KV        keys and values, which attention reads again for each token; "
+            "pages "
+            "go to the sequence that grows\n");
+    if (!plan->family->sm)
+        return;
+    fprintf(out,
+            "  tokens    of a picture or of sound are soft tokens: rows that an encoder "
+            "makes, each in a token's place in the context\n"
+            "  graph     a run that the driver has recorded and replays at once, for n "
+            "sequences of a step or n soft tokens of an\n"
+            "            encoder; fewer are padded to it. Its nodes are kernels (launches) "
+            "and "
+            "copies\n");
 }
 
 void burin_plan_report(const struct burin_plan *plan, FILE *out)
@@ -333,6 +392,9 @@ void burin_plan_report(const struct burin_plan *plan, FILE *out)
         write_runs(plan, out);
     else
         write_cpu_programs(plan, out);
+    write_unplanned(plan, out);
+    fprintf(out, "\n");
     write_kv(plan, out);
     write_verdict(plan, out);
+    write_words(plan, out);
 }

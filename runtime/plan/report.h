@@ -6,9 +6,11 @@
  *          arena_bytes kernel_nodes copy_nodes driver_bytes without}] (graphs; on a CPU, which
  *          has none, the largest run of each), eager [the same: the largest run of each
  *          program without a graph], kv {dtype bytes_per_token bytes_per_sequence bytes tokens
- *          page_tokens window_bytes scan_bytes draft_bytes}, owners [{owner bytes kind}],
+ *          page_tokens window_bytes scan_bytes draft_bytes}, owners [{owner bytes kind, and
+ *          derived_bytes where --assume tells bytes}],
  *          options {threads ctx_size parallel batch_size outputs draft images video_frames
- *          audio_clips}, total_bytes, limit_bytes (null: none), fits, short_by_bytes,
+ *          audio_clips}, total_bytes, limit_bytes (null: none), fits, short_by_bytes
+ *          (of the limit, or above the share of graphs),
  *          longest_context, most_sequences, largest_batch, advice.
  * Errors   The stream's own: see ferror(). */
 #ifndef BURIN_PLAN_REPORT_H

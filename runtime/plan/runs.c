@@ -22,6 +22,14 @@ bool burin_is_audio(const struct burin_program *program)
     return strcmp(program->name, "encode_audio") == 0;
 }
 
+const char *burin_program_option(const struct burin_program *program)
+{
+    return burin_is_draft(program)     ? "--draft"
+           : burin_is_audio(program)   ? "--audio-clips"
+           : burin_is_encoder(program) ? "--images, --video-frames"
+                                       : "always";
+}
+
 static void measure(const struct burin_plan *plan, struct burin_plan_run *run)
 {
     const struct burin_program *program = run->program;

@@ -58,4 +58,7 @@ bool burin_is_encoder(const struct burin_program *program);
 bool burin_is_draft(const struct burin_program *program);
 bool burin_is_audio(const struct burin_program *program);
 
+/* The options that bring a program into the plan: "--images, --video-frames". */
+const char *burin_program_option(const struct burin_program *program);
+
 #endif

@@ -47,18 +47,35 @@ static enum burin_status find_kv(
     return BURIN_OK;
 }
 
+/* Windows, states and a model that keeps nothing need no pages: a row that is in pages does, or
+ * a page table where there are no rows. */
+static bool lacks_pages(const struct burin_family *family, const struct burin_kv_layout *kv)
+{
+    for (int i = 0; i < kv->n_rows; i++)
+        if (kv->rows[i].state == BURIN_STATE_PAGED &&
+            (!kv->rows[i].bytes_per_token || (!kv->rows[i].program && !kv->page_bytes)))
+            return true;
+    for (int p = 0; p < family->n_programs && !kv->n_rows && !kv->page_bytes; p++)
+        for (int i = 0; i < family->programs[p].n_inputs; i++)
+            if (strcmp(family->programs[p].inputs[i].name, "page_table") == 0)
+                return true;
+    return false;
+}
+
 /* A table that the plan stands on and that lacks a row is a fault of the build: an unknown
  * is never taken for zero. */
 static enum burin_status check_tables(
         const struct burin_plan *plan, struct burin_error *err)
 {
     const struct burin_family *family = plan->family;
+    if (plan->model->n_ctx < 1)
+        return burin_fail(
+                err, BURIN_EFORMAT, "%s has a context of %d tokens (n_ctx)",
+                plan->model->name, plan->model->n_ctx);
     if (plan->model->n_weights && !family->weights_bytes)
         return burin_fail(
                 err, BURIN_EFORMAT, "family %s has weights of zero bytes", family->name);
-    /* Windows and states alone need no pages. */
-    if (plan->kv && (plan->kv->page_tokens <= 0 ||
-                     (!plan->kv->page_bytes && !plan->kv->bytes_per_sequence)))
+    if (plan->kv && (plan->kv->page_tokens <= 0 || lacks_pages(family, plan->kv)))
         return burin_fail(
                 err, BURIN_EFORMAT, "family %s has KV pages of zero bytes", family->name);
     if (family->n_programs > BURIN_MAX_PROGRAMS)

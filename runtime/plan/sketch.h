@@ -30,6 +30,10 @@ enum burin_status burin_plan_programs(
         const struct burin_plan_request *request,
         struct burin_error *err);
 
+/* Soft tokens of the longest item of an encoder, and of a frame of video. */
+int burin_plan_longest_item(const struct burin_plan *plan, int program);
+int burin_plan_longest_frame(const struct burin_plan *plan, int program);
+
 /* Rows of the encoder cache, for the runs that have been planned. */
 int64_t burin_plan_cache_rows(const struct burin_plan *plan);
 

@@ -21,7 +21,7 @@ struct part {
     const char *what;
     const char *fill;
     int64_t bytes;
-    bool assumed;
+    enum burin_kind kind;
     bool free; /* nobody's */
     double y;  /* of its middle */
     double label_y;
@@ -46,6 +46,12 @@ static const char *fill_of(const char *owner)
     return "#b0b0a8";
 }
 
+/* Whether the bar is what is needed: more than the card may give. Else it is the card. */
+static bool exceeds(const struct burin_plan *plan)
+{
+    return plan->total_bytes > plan->limit_bytes || plan->limit_bytes == INT64_MAX;
+}
+
 static int collect(const struct burin_plan *plan, struct part parts[MAX_PARTS])
 {
     int n = 0;
@@ -55,7 +61,7 @@ static int collect(const struct burin_plan *plan, struct part parts[MAX_PARTS])
                                         .what = plan->owners[i].what,
                                         .fill = fill_of(plan->owners[i].name),
                                         .bytes = plan->owners[i].bytes,
-                                        .assumed = plan->owners[i].kind == BURIN_ASSUMED };
+                                        .kind = plan->owners[i].kind };
     if (plan->limit_bytes == INT64_MAX)
         return n;
     if (plan->limit_bytes > plan->total_bytes)
@@ -64,7 +70,7 @@ static int collect(const struct burin_plan *plan, struct part parts[MAX_PARTS])
                                     .fill = "#ffffff",
                                     .bytes = plan->limit_bytes - plan->total_bytes,
                                     .free = true };
-    if (plan->fits && plan->card.total_bytes > plan->limit_bytes)
+    if (!exceeds(plan) && plan->card.total_bytes > plan->limit_bytes)
         parts[n++] = (struct part){ .name = "left to others",
                                     .what = "not ours, by the options",
                                     .fill = "#eeeeee",
@@ -115,7 +121,7 @@ static void draw_part(FILE *out, const struct part *part, double scale)
             "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" fill=\"%s\" "
             "stroke=\"#ffffff\" stroke-width=\"0.5\"/>\n",
             BAR_LEFT, part->y - height / 2, BAR_WIDTH, height, part->fill);
-    if (part->assumed)
+    if (!part->free && part->kind == BURIN_ASSUMED)
         fprintf(out,
                 "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" "
                 "fill=\"url(#assumed)\"/>\n",
@@ -127,25 +133,27 @@ static void draw_part(FILE *out, const struct part *part, double scale)
             LABEL_LEFT - 26, part->label_y, LABEL_LEFT - 8, part->label_y);
     char size[64];
     snprintf(
-            size, sizeof size, "%s%s", burin_human_bytes(part->bytes).text,
-            part->free      ? ""
-            : part->assumed ? "  assumed"
-                            : "  derived");
+            size, sizeof size, "%s  %s", burin_human_bytes(part->bytes).text,
+            part->free ? "" : burin_kind_name(part->kind));
     text_at(out, LABEL_LEFT, part->label_y + 1, 14, " font-weight=\"bold\"", part->name);
     text_at(out, LABEL_LEFT + 130, part->label_y + 1, 14, "", size);
     text_at(out, LABEL_LEFT, part->label_y + 14, 11, " fill=\"#666666\"", part->what);
 }
 
-static void draw_limit(const struct burin_plan *plan, FILE *out, double scale)
+static void draw_limit(
+        const struct burin_plan *plan, FILE *out, double scale, int64_t bar_bytes)
 {
-    char text[64];
+    char text[160];
     const double y = TOP + (double)plan->limit_bytes * scale;
     fprintf(out,
             "<line x1=\"%d\" y1=\"%.2f\" x2=\"%d\" y2=\"%.2f\" stroke=\"#c00000\" "
             "stroke-width=\"2\" stroke-dasharray=\"6 3\"/>\n",
             BAR_LEFT - 12, y, BAR_LEFT + BAR_WIDTH + 8, y);
     snprintf(
-            text, sizeof text, "%s may be used", burin_human_bytes(plan->limit_bytes).text);
+            text, sizeof text, "%s may be used; the bar is %s, %s",
+            burin_human_bytes(plan->limit_bytes).text,
+            exceeds(plan) ? "not the card but what is needed" : "the card",
+            burin_human_bytes(exceeds(plan) ? plan->total_bytes : bar_bytes).text);
     fprintf(out,
             "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#c00000\" "
             "stroke-width=\"2\" stroke-dasharray=\"6 3\"/>\n",
@@ -156,6 +164,7 @@ static void draw_limit(const struct burin_plan *plan, FILE *out, double scale)
 static void draw_titles(const struct burin_plan *plan, FILE *out, int height)
 {
     char title[160], verdict[160];
+    const int title_chars = 48; /* at 20 pixels, bold; more of them are smaller */
     snprintf(title, sizeof title, "%s on %s", plan->model->name, plan->card.name);
     if (plan->limit_bytes == INT64_MAX)
         snprintf(
@@ -163,13 +172,21 @@ static void draw_titles(const struct burin_plan *plan, FILE *out, int height)
                 burin_human_bytes(plan->total_bytes).text);
     else if (plan->fits)
         snprintf(
-                verdict, sizeof verdict, "fits: KV for %s tokens, %d sequences at once",
-                burin_grouped(plan->kv_tokens).text, plan->n_sequences);
+                verdict, sizeof verdict, "fits: KV for %s tokens, %d sequence%s at once",
+                burin_grouped(plan->kv_tokens).text, plan->n_sequences,
+                plan->n_sequences == 1 ? "" : "s");
+    else if (!exceeds(plan))
+        snprintf(
+                verdict, sizeof verdict,
+                "refused: its graphs are %s above a quarter of the card",
+                burin_human_bytes(plan->short_by_bytes).text);
     else
         snprintf(
                 verdict, sizeof verdict, "does not fit: %s are missing",
                 burin_human_bytes(plan->short_by_bytes).text);
-    text_at(out, BAR_LEFT, 36, 20, " font-weight=\"bold\"", title);
+    const int length = (int)strlen(title);
+    text_at(out, BAR_LEFT, 36, length > title_chars ? 20 * title_chars / length : 20,
+            " font-weight=\"bold\"", title);
     text_at(out, BAR_LEFT, 60, 14, plan->fits ? "" : " fill=\"#c00000\"", verdict);
     fprintf(out,
             "<rect x=\"%d\" y=\"%d\" width=\"16\" height=\"12\" fill=\"#888888\"/>\n"
@@ -179,7 +196,8 @@ static void draw_titles(const struct burin_plan *plan, FILE *out, int height)
             height - 30);
     text_at(out, BAR_LEFT + 24, height - 20, 12, "",
             "derived: follows from the model and the options");
-    text_at(out, BAR_LEFT + 354, height - 20, 12, "", "assumed: the worst known");
+    text_at(out, BAR_LEFT + 354, height - 20, 12, "",
+            "assumed: the worst known, or told by --assume");
 }
 
 void burin_plan_svg(const struct burin_plan *plan, FILE *out)
@@ -212,7 +230,7 @@ void burin_plan_svg(const struct burin_plan *plan, FILE *out)
             "stroke=\"#444444\"/>\n",
             BAR_LEFT, TOP, BAR_WIDTH, bar);
     if (plan->limit_bytes != INT64_MAX)
-        draw_limit(plan, out, scale);
+        draw_limit(plan, out, scale, sum);
     draw_titles(plan, out, height);
     fprintf(out, "</svg>\n");
 }

@@ -24,7 +24,7 @@ local model = nn.model {
   head   = nn.weight("head.weight", { d.n_vocab, d.d_model }),
 }
 
-model.encode_image = nn.encoder({ smallest = 70, largest = 1120 }, function(w)
+model.encode_image = nn.encoder({ smallest = 70, largest = 1120, frame = 70 }, function(w)
   local pixel_values = nn.input("pixel_values", { d.n_rows, d.n_patches, d.d_patch })
   local soft_ids     = nn.input("soft_ids", { nn.soft }, "i32")
   local shifted      = nn.sigmoid(pixel_values)

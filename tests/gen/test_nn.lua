@@ -250,6 +250,38 @@ spec("an operation takes inputs of its own kind", function()
   wrong(block "  local y = x * nn.each { 1, 2 }", 20, "mul: other must be a tensor, got a value of each layer's")
 end)
 
+spec("an encoder says how long its items are, and a frame of video where that is no picture", function()
+  local text = [[
+local d = nn.dims { n_vocab = 64 }
+local model = nn.model { norm = nn.weight("norm", { 128 }), e = nn.weight("e", { d.n_vocab, 32 }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
+end
+model.encode_image = nn.encoder({ smallest = 4, largest = 64FRAME }, function(w)
+  return nn.rms_norm(nn.input("pixels", { nn.soft, 128 }), w.norm, { eps = 1e-6 })
+end)
+return model
+]]
+  local function frame(said) return describe.text((text:gsub("FRAME", said))).programs[2].frame end
+  spec.equal(frame "", 64)
+  spec.equal(frame ", frame = 7", 7)
+  wrong(text:gsub("FRAME", ", frame = 3"), 6, "encoder: frame = 3 is none of 4 ... 64")
+  wrong(text:gsub("FRAME", ", frame = 65"), 6, "encoder: frame = 65 is none of 4 ... 64")
+end)
+
+spec("a model has a context of one token at least", function()
+  spec.raises("n_ctx = 0: a model has one at least", function()
+    describe.planned(describe.text [[
+local d = nn.dims { n_vocab = 64, n_ctx = 0 }
+local model = nn.model { e = nn.weight("e", { d.n_vocab, 32 }) }
+function model.step(w, batch)
+  return nn.linear(nn.rows(nn.embedding(batch.token_ids, w.e), batch.output_rows), w.e)
+end
+return model
+]], { quant = "f32" })
+  end)
+end)
+
 spec("rows are a multiple of an extent", function()
   wrong(describe.model(nil, "  return nn.silu(nn.input('m', { nn.soft + 1, 4 }))"), 29, "silu: its rows must be an extent or a multiple of one, got soft + 1")
   local model = describe.text [[

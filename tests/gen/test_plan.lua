@@ -218,6 +218,97 @@ spec("one limit holds", function()
   spec.equal(plan.limit_bytes, plan.card.total_bytes)
 end)
 
+spec("what is shown of a plan that doesn't fit exits with 3, too, and one thing is shown", function()
+  local folder = spec.folder()
+  local model = "gemma4 --variant e2b --quant bf16 "
+  gen_plan(model .. "--card l4 --json > " .. folder .. "/plan.json")
+  for _, shown in ipairs { "--explain qkv", "--against " .. folder .. "/plan.json", "--json" } do
+    local output, code = gen_plan(model .. "--card 4GiB,sm_89 " .. shown)
+    spec.equal(code, 3, output)
+    spec.contains(output, "short by")
+  end
+  for _, two in ipairs { "--json --explain qkv", "--against x --json", "--explain qkv --against x" } do
+    local output, code = gen_plan(model .. "--card l4 " .. two)
+    spec.equal(code, 2)
+    spec.contains(output, "give one of --json, --explain and --against")
+  end
+end)
+
+spec("a card too small for its graphs is refused with --json's object and the numbers", function()
+  local args = "gemma4 --variant e2b --quant bf16 --card 600MiB,sm_89 --parallel 1"
+  local plan, code = plan_of(args)
+  spec.equal(code, 3)
+  spec.equal(plan.fits, false)
+  spec.equal(plan.short_by_bytes, plan.total_bytes - plan.limit_bytes)
+  local report = gen_plan(args)
+  spec.contains(report, "more than a quarter of 600MiB,sm_89. The largest: step n = 1 52.8 MiB, encode_image n = 1120")
+  spec.contains(report, "The largest part is weights")
+  spec.contains(report, "No option mends it")
+end)
+
+spec("what a plan has chosen is the least that it says would fit", function()
+  for _, args in ipairs {
+    "gemma4 --variant 26b-a4b --quant nvfp4 --card rtx4090", "gemma4 --variant 31b --quant q4_0 --parallel 1 --card rtx5090",
+    "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=64",
+    "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=1,2 --graphs step=4",
+    "gemma4 --variant 26b-a4b --quant nvfp4 --card b200 --ctx-size 145",
+  } do
+    local plan = plan_of(args)
+    spec.equal(plan.fits, true, args)
+    spec.equal(plan.longest_context >= plan.options.ctx_size, true, args)
+    spec.equal(plan.most_sequences >= plan.options.parallel, true, args)
+    spec.equal(plan.largest_batch >= plan.options.batch_size, true, args)
+  end
+end)
+
+-- Every "--option value" of the advice, put behind what was asked for.
+spec("the advice can be followed", function()
+  local n = 0
+  for _, model in ipairs { "gemma4 --variant 31b --quant q4_0", "gemma4 --variant 26b-a4b --quant nvfp4", "qwen3_5 --variant 27b --quant nvfp4 --draft 3" } do
+    for _, card in ipairs { "rtx3090", "rtx5090-laptop", "l4", "17GiB,sm_89", "20GiB,sm_120" } do
+      for _, options in ipairs { "", " --parallel 48", " --ctx-size 200000 --video-frames 64", " --kv-tokens 300000 --parallel 300 --batch-size 22528" } do
+        local args = model .. " --card " .. card .. options
+        local plan = plan_of(args)
+        local said = ""
+        for option, value in plan.advice:gmatch "(%-%-[%a%-]+) ([%w_=,%-]+)" do
+          said = said .. (" %s %s"):format(option, (value:gsub(",$", "")))
+        end
+        if said ~= "" and not plan.advice:find "recipe" and not plan.advice:find "^No option" then
+          n = n + 1
+          spec.equal(plan_of(args .. said).fits, true, args .. said)
+        end
+      end
+    end
+  end
+  spec.equal(n > 10, true)
+end)
+
+spec("what would do nothing is refused", function()
+  local model = "gemma4 --variant e2b --quant bf16 --card l4 "
+  for options, said in pairs {
+    ["--assume fixed=1GiB,fixed=2GiB"] = "--assume tells fixed= twice",
+    ["--graphs none --assume graphs=5GiB"] = "no graphs are planned (--graphs none)",
+    ["--kv-tokens 0"] = "--kv-tokens",
+    ["--parallel 64 --kv-tokens 64"] = "each sequence has a page at least, --kv-tokens 4096",
+  } do
+    local output, code = gen_plan(model .. options)
+    spec.equal(code, 2, output)
+    spec.contains(output, said)
+  end
+  for _, option in ipairs { "--after fuse", "--probe", "--out x" } do
+    local output, code = spec.shell("gen/gen plan llama_tiny " .. option)
+    spec.equal(code, 2)
+    spec.contains(output, option:match "^%S+" .. " does nothing under gen plan")
+  end
+end)
+
+spec("a frame of Gemma's video has 70 tokens, one of Qwen's as many as a picture", function()
+  local args = "gemma4 --variant e2b --quant bf16 --card h200 --images 0 --video-frames 10"
+  spec.contains(gen_plan(args), "video        10 frames at once (--video-frames), of 70 tokens each")
+  args = "qwen3_5 --variant 27b --quant nvfp4 --card h200 --images 0 --video-frames 10"
+  spec.contains(gen_plan(args), "video        10 frames at once (--video-frames), of 1,120 tokens each")
+end)
+
 spec("a family that a card can't run is refused, one that is older than it is planned", function()
   local output, code = spec.shell "gen/gen plan llama_tiny --card l4 --target sm90"
   spec.equal(code, 2, output)

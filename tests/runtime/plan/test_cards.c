@@ -39,16 +39,40 @@ SPEC(a_card_is_a_name_or_a_size_and_perhaps_a_compute_capability)
     assert_int_equal(
             card_of("23.46GiB,sm_120").total_bytes, card_of("rtx5090-laptop").total_bytes);
 
-    static const char *const wrong[] = { "",          "GiB",       "8GiB,",
-                                         "8GiB,sm_",  "rtx5090 ",  "8GiB,sm_120x",
-                                         "-1GiB",     "RTX5090",   "0GiB",
-                                         "8GiB,sm_0", "8GiB,sm_-9" };
+    static const char *const wrong[] = { "",
+                                         "GiB",
+                                         "8GiB,",
+                                         "8GiB,sm_",
+                                         "rtx5090 ",
+                                         "8GiB,sm_120x",
+                                         "-1GiB",
+                                         "RTX5090",
+                                         "0GiB",
+                                         "8GiB,sm_0",
+                                         "8GiB,sm_-9",
+                                         "8GiB,sm_ 120",
+                                         "8GiB,sm_9999",
+                                         "8GiB,sm_9",
+                                         "8GiB,sm_090" };
     struct burin_card card;
     struct burin_error err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(burin_card_parse(&card, wrong[i], &err), BURIN_EUSAGE);
     assert_non_null(
             strstr(err.message, "rtx3090 rtx4090 rtx5090 rtx5090-laptop rtxpro6000"));
+}
+
+SPEC(GB_are_those_that_a_card_is_sold_by)
+{
+    assert_int_equal(card_of("24GB,sm_89").total_bytes, 24000000000);
+}
+
+SPEC(a_card_above_all_that_are_known_is_told_apart)
+{
+    const struct burin_card newest = card_of("24GiB,sm_121"),
+                            newer = card_of("24GiB,sm_130");
+    assert_false(burin_card_is_newer(&newest));
+    assert_true(burin_card_is_newer(&newer));
 }
 
 SPEC(every_known_card_has_bytes_that_are_less_than_the_box_says_and_a_family)

@@ -250,9 +250,20 @@ SPEC(windows_and_states_alone_need_no_pages)
     assert_int_equal(owner_bytes(&plan, "windows"), (int64_t)plan.n_sequences * 512 * 1280);
     request.kv_tokens = 100;
     assert_non_null(strstr(gpu_refusal(&request, BURIN_EUSAGE), "keeps nothing in pages"));
-    /* No pages and nothing else either is a fault of the tables. */
+    /* A model may keep nothing at all; what is kept in pages has bytes. */
     request.kv_tokens = 0;
+    struct burin_program programs[4];
+    memcpy(programs, vision_programs, sizeof programs);
+    programs[0].inputs = vision_draft_inputs;
+    programs[0].n_inputs = 1;
+    kv[0].n_rows = 0;
     kv[0].bytes_per_sequence = 0;
+    family.programs = programs;
+    assert_true(gpu_plan(&request).fits);
+    programs[0] = vision_programs[0];
+    assert_non_null(strstr(gpu_refusal(&request, BURIN_EFORMAT), "KV pages of zero bytes"));
+    kv[0].n_rows = 3;
+    kv[0].rows--;
     assert_non_null(strstr(gpu_refusal(&request, BURIN_EFORMAT), "KV pages of zero bytes"));
 }
 

@@ -410,13 +410,25 @@ SPEC(an_encoder_is_planned_where_pictures_are_asked_for)
     FILE *out = fmemopen(text, sizeof text, "w");
     burin_plan_report(&plan, out);
     fclose(out);
-    assert_non_null(strstr(text, "program step: arena 384 KiB kept throughout"));
-    assert_non_null(strstr(text, "program encode_image: not in this plan"));
+    assert_non_null(
+            strstr(text, "program step: arena 384 KiB throughout + the larger of body "));
+    assert_non_null(strstr(
+            text, "program encode_image: not in this plan (--images, --video-frames)"));
 
     request.images_given = true;
     request.n_images = 1;
     plan = plan_of(&request);
     assert_int_equal(bytes_of(&plan, "arena"), 11 * MIB);
+}
+
+SPEC(a_model_without_a_context_stops_the_plan)
+{
+    struct burin_model model = tiny_model;
+    model.n_ctx = 0;
+    struct burin_plan_request request = request_on(64 * MIB);
+    request.model = &model;
+
+    assert_non_null(strstr(refusal_of(&request), "has a context of 0 tokens (n_ctx)"));
 }
 
 SPEC(a_graph_without_nodes_stops_the_plan_of_a_gpu)
@@ -459,7 +471,7 @@ SPEC(the_report_says_who_owns_what_and_the_json_has_every_key)
     FILE *out = fmemopen(text, sizeof text, "w");
     burin_plan_report(&plan, out);
     fclose(out);
-    assert_non_null(strstr(text, "It fits, with "));
+    assert_non_null(strstr(text, "It fits under what is assumed, with "));
     assert_non_null(strstr(text, "weights         48.9 KiB            50,048  derived"));
 
     out = fmemopen(text, sizeof text, "w");

@@ -39,10 +39,10 @@ SPEC(the_report_says_what_each_graph_costs_and_what_it_saves)
     assert_in_text("context          555 MiB       581,959,680  assumed");
     assert_in_text("weights          118 MiB       123,731,969  derived");
     assert_in_text("without its graph");
-    assert_in_text("as 2, 50 % of it padding");
-    assert_in_text(
-            "step of 2,048 tokens: arena 1.25 MiB kept throughout + the larger phase: "
-            "6.00 MiB body, 12.0 MiB head; its largest pieces");
+    assert_in_text("padded to 2, 50 % unused");
+    assert_in_text("step of 2,048 tokens: arena 1.25 MiB throughout + the larger of body "
+                   "6.00 MiB, "
+                   "head 12.0 MiB; its largest pieces");
     assert_in_text("encode_image of 1,120 soft tokens: arena 148 MiB; its largest pieces");
     assert_in_text(
             "buffer ff                   (10080, 3072) bf16           61,931,520 bytes");
@@ -52,8 +52,75 @@ SPEC(the_report_says_what_each_graph_costs_and_what_it_saves)
     assert_in_text("655,360 bytes a sequence: the newest 512 tokens of 1 layers");
     assert_in_text("300,000 bytes a sequence: what 1 recurrent layers carry on");
     assert_in_text("602,560 bytes a sequence: more of these for 2 drafted tokens");
-    assert_in_text("It fits, with");
-    assert_in_text("3 frames of video (--video-frames)");
+    assert_in_text("It fits under what is assumed, with");
+    assert_in_text("pictures     1 at once (--images), of 70 to 1,120 tokens each");
+    assert_in_text("video        3 frames at once (--video-frames), of 70 tokens each");
+    assert_in_text("program encode_audio: not in this plan (--audio-clips)\n");
+}
+
+SPEC(what_was_told_stands_beside_what_is_derived)
+{
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    request.n_sequences = 1;
+    request.fixed_given = true;
+    request.fixed_bytes = MIB;
+    request.graphs_given = true;
+    request.graphs_bytes = GIB;
+    const struct burin_plan plan = gpu_plan(&request);
+    written(&plan, burin_plan_report);
+    assert_in_text(
+            "fixed           1.00 MiB         1,048,576  assumed   all but graphs, states "
+            "and KV, as --assume tells; derived: 1.16 GiB, which is more\n");
+    assert_in_text("as --assume tells; derived: 7.00 MiB\n");
+    written(&plan, burin_plan_json);
+    assert_in_text("{\"owner\": \"graphs\", \"bytes\": 1073741824, \"kind\": \"assumed\", "
+                   "\"derived_bytes\": 7340032}");
+}
+
+SPEC(graphs_that_were_asked_for_of_a_program_that_is_not_planned_are_told)
+{
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    request.graphs = graphs_of("encode_audio=25,50");
+    request.graphs.named[1] = request.graphs.named[0];
+    const struct burin_plan plan = gpu_plan(&request);
+    written(&plan, burin_plan_report);
+    assert_in_text(
+            "program encode_audio: not in this plan (--audio-clips), so its --graphs do "
+            "nothing\n");
+    assert_in_text("program draft: not in this plan (--draft)\n");
+}
+
+SPEC(a_card_that_is_newer_than_all_that_are_known_is_planned_with_a_remark)
+{
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    request.card.sm = 130;
+    const struct burin_plan plan = gpu_plan(&request);
+    written(&plan, burin_plan_report);
+    assert_in_text(
+            "family       sm120: kernels for 12.0 and above; no card as new as this is "
+            "known, nor whether they run on it\n");
+}
+
+SPEC(graphs_above_their_share_are_refused_in_the_report_and_the_picture_too)
+{
+    struct burin_program programs[4];
+    struct burin_family family = vision_families[0];
+    memcpy(programs, vision_programs, sizeof programs);
+    programs[0].graph.kernel_nodes = 20000;
+    family.programs = programs;
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    request.family = &family;
+    request.n_sequences = 1;
+    const struct burin_plan plan = gpu_plan(&request);
+    written(&plan, burin_plan_report);
+    assert_in_text("It does not fit: graphs too large by 231 MiB (242,286,592 bytes).");
+    assert_in_text(
+            "6 graphs would take 1.23 GiB, more than a quarter of card. The largest: step "
+            "n = 1 1.22 GiB,");
+    written(&plan, burin_plan_json);
+    assert_in_text("\"fits\": false");
+    written(&plan, burin_plan_svg);
+    assert_in_text("refused: its graphs are 231 MiB above a quarter of the card");
 }
 
 SPEC(the_json_of_a_GPU_has_graphs_in_programs_and_the_rest_apart)
@@ -191,6 +258,33 @@ SPEC(a_name_that_nothing_has_is_told_of_those_there_are)
     assert_non_null(strstr(err.message, "encode_audio (not in this plan):"));
 }
 
+SPEC(a_buffer_of_a_program_that_is_not_planned_is_told_of_the_option_that_plans_it)
+{
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    request.images_given = true;
+    const struct burin_plan plan = gpu_plan(&request);
+    struct burin_error err;
+    assert_int_equal(explained(&plan, "ff", &err), BURIN_EUSAGE);
+    assert_string_equal(
+            err.message, "--explain ff: encode_image has it, which is not in this plan "
+                         "(--images, --video-frames)");
+}
+
+SPEC(a_file_that_says_too_much_is_named)
+{
+    static struct burin_plan_facts facts;
+    static char many[1 << 15];
+    struct burin_error err;
+    char *at = many + sprintf(many, "{\"model\": 1");
+    for (int i = 0; i < 1100; i++)
+        at += sprintf(at, ", \"a%d\": 1", i);
+    strcpy(at, "}");
+    assert_int_equal(
+            burin_plan_facts_read(&facts, "big.json", many, strlen(many), &err),
+            BURIN_EFORMAT);
+    assert_string_equal(err.message, "big.json is no plan: it says more than 1024 things");
+}
+
 SPEC(a_shape_in_numbers_and_as_it_is_where_it_says_something_unknown)
 {
     static const struct burin_params params = { .value = { [BURIN_MAX_SOFT] = 77 } };
@@ -265,5 +359,37 @@ SPEC(the_picture_has_a_part_an_owner_their_heights_are_the_card_and_no_labels_me
         assert_true(next_number(&frame, "height=\"", &height));
         assert_true(sum > height - 0.5 && sum < height + 0.5);
         assert_true(last < 96 + height); /* labels end where the bar does */
+    }
+}
+
+/* As wide as a line of text gets: bold 0.7 of its size a letter, plain 0.62. */
+SPEC(no_line_of_the_picture_is_cut_at_its_right_edge_and_the_bar_says_what_it_is)
+{
+    for (int i = 0; i < 3; i++) {
+        struct burin_plan_request request = gpu_request(i == 1 ? GIB : 4 * GIB);
+        snprintf(
+                request.card.name, sizeof request.card.name, "%s",
+                "1234567890.123456789GiB,sm_120");
+        request.n_sequences = 1;
+        request.n_draft = 1;
+        request.fixed_given = i == 2;
+        request.fixed_bytes = GIB;
+        const struct burin_plan plan = gpu_plan(&request);
+        const char *at = written(&plan, burin_plan_svg);
+        assert_in_text(
+                plan.fits ? "may be used; the bar is the card, 4.00 GiB"
+                          : "may be used; the bar is not the card but what is needed, ");
+        assert_null(strstr(text, "1 sequences"));
+        assert_in_text("assumed: the worst known, or told by --assume");
+        double x, size;
+        while (next_number(&at, "<text x=\"", &x) &&
+               next_number(&at, "font-size=\"", &size)) {
+            const char *begin = strchr(at, '>') + 1;
+            const bool bold = strstr(at, "bold") && strstr(at, "bold") < begin;
+            const double width =
+                    (double)(strchr(begin, '<') - begin) * size * (bold ? 0.7 : 0.62);
+            if (x + width > 760)
+                fail_msg("%.60s", begin);
+        }
     }
 }

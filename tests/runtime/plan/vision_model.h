@@ -137,6 +137,7 @@ static const struct burin_program vision_programs[] = {
       .extent = BURIN_SOFT,
       .smallest_item = 70,
       .largest_item = 1120,
+      .frame_item = 70,
       .weights_bytes = 11 * MIB,
       .n_inputs = 2,
       .inputs = vision_image_inputs,

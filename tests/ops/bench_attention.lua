@@ -1,6 +1,6 @@
 -- tests/ops/bench_attention.lua -- What attention costs: all layers of a model, bf16 cache.
 --
---   lua5.4 tests/ops/bench_attention.lua [heads kv_heads d layers]     SmolLM2-135M if left out
+--   lua5.4 tests/ops/bench_attention.lua [heads kv_heads d layers [window]]   SmolLM2-135M if left out
 --
 -- prefill: one sequence of 512 tokens. decode: one token at the end of a context, the cache
 -- cold but for what fits in the processor's caches. Best of several runs, milliseconds.
@@ -10,6 +10,7 @@ local attention = require "gen.ops.attention"
 
 local heads, kv_heads = tonumber(arg[1] or 9), tonumber(arg[2] or 3)
 local d, layers = tonumber(arg[3] or 64), tonumber(arg[4] or 30)
+local window = tonumber(arg[5] or 0)
 local head_bytes = require("gen.kv").head_bytes(d, d, "bf16")
 local layer_bytes = kv_heads * head_bytes
 
@@ -113,7 +114,7 @@ for _, family in ipairs(harness.here()) do
       k = {}, v = {},
       kv = {
         n_heads = kv_heads, d_key = d, d_value = d, page_bytes = layers * layer_bytes,
-        head_bytes = head_bytes,
+        head_bytes = head_bytes, window = window, slot_bytes = layers * layer_bytes * window // 64,
       },
     },
   }
@@ -124,7 +125,8 @@ for _, family in ipairs(harness.here()) do
   local values = {
     y = "(void *)y", pages = "pages + layer * LAYER_BYTES", q_stride = "D_Q", k = "kv", v = "kv",
     k_stride = "D_KV", v_stride = "D_KV", max_pages = "MAX / 64",
-    scratch = "scratch + t->thread * SCRATCH", scratch_stride = "SCRATCH",
+    scratch = "scratch + t->thread * SCRATCH", scratch_stride = "SCRATCH", state_of = "sequence_of",
+    ring = ("pages + layer * (size_t)LAYER_BYTES * %d"):format(window // 64),
   }
   local source = harness.source(family):add(append):add(attend)
   source:write(main_text, layers, heads * d, kv_heads * d, layer_bytes, stride,

@@ -63,33 +63,37 @@ local function conflict(earlier, later)
 end
 
 -- Barriers within one list; `pending` are accesses since the last one. `leave` is why there is
--- one behind the last operation too.
+-- one behind the last operation too. What only sees memory with other dims doesn't run: a barrier
+-- stands behind what does.
 local function walk(ops, pending, scratch_of, leave)
-  for i, node in ipairs(ops) do
+  local previous
+  for _, node in ipairs(ops) do
     if node.layers then
-      if i > 1 and #pending > 0 and not ops[i - 1].layers then
-        ops[i - 1].barrier = (graph.root(node.x).name or "x") .. " complete"
+      if previous and #pending > 0 and not previous.layers then
+        previous.barrier = (graph.root(node.x).name or "x") .. " complete"
       end
       pending = {}
       for _, section in ipairs(node.sections) do
-        walk(section.ops, {}, scratch_of)
-        local last = section.ops[#section.ops]
+        local last = walk(section.ops, {}, scratch_of)
         last.barrier = last.barrier or ((section.result.name or "x") .. " complete")
       end
-    else
+      previous = node
+    elseif not node.def.reshape then
       local mine = accesses(node, scratch_of)
       local reason
       for _, earlier in ipairs(pending) do
         for _, later in ipairs(mine) do reason = reason or conflict(earlier, later) end
       end
-      if reason and i > 1 then
-        ops[i - 1].barrier = reason
+      if reason and previous then
+        previous.barrier = reason
         pending = {}
       end
       for _, access in ipairs(mine) do pending[#pending + 1] = access end
+      previous = node
     end
   end
-  if leave and #ops > 0 and not ops[#ops].layers then ops[#ops].barrier = leave end
+  if leave and previous and not previous.layers then previous.barrier = leave end
+  return previous
 end
 
 return function(program)

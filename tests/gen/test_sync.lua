@@ -60,3 +60,27 @@ function model.draft(w, batch)
     spec.contains(ops[1].barrier or "no barrier", "complete")
   end
 end)
+
+spec("half of four rows each isn't four times half the rows: a barrier, though both share out soft tokens", function()
+  local model = describe.text(describe.model(nil, [[
+  local x = w.layers(nn.embedding(batch.token_ids, w.embed), batch)
+  return nn.linear(nn.rows(x, batch.output_rows), w.embed)
+end
+model.encode_image = nn.encoder({ smallest = 2, largest = 8 }, function(w)
+  local pixels = nn.input("pixels", { 4 * nn.soft, d.d_model }, "u8")
+  local x = nn.patch_embed(pixels, w.embed, { scale = 1, shift = 0 })
+  x = nn.merge_rows(nn.rms_norm(x, { eps = 0 }), { n = 4 })
+  return nn.softcap(x, { cap = 1 })   -- in place
+end)
+do]]))
+  local found = 0
+  for _, family in ipairs(describe.planned(model)) do
+    for _, op in ipairs(family.programs[2].ops) do
+      if op.def.name == "rms_norm" then
+        spec.contains(op.barrier or "no barrier", "complete")
+        found = found + 1
+      end
+    end
+  end
+  spec.equal(found > 0, true)
+end)

@@ -107,24 +107,28 @@ enum burin_status burin_decode_jpeg(
 {
     struct jpeg_decompress_struct jpeg;
     struct handler handler = { .early = false };
+    enum burin_status status;
     jpeg.err = jpeg_std_error(&handler.base);
     handler.base.error_exit = leave;
     handler.base.emit_message = note;
+    jpeg_create_decompress(&jpeg);
     if (setjmp(handler.leave)) {
         char said[JMSG_LENGTH_MAX];
         handler.base.format_message((j_common_ptr)&jpeg, said);
-        return burin_fail(err, BURIN_EFORMAT, "a damaged JPEG picture: %s", said);
+        status = burin_fail(err, BURIN_EFORMAT, "a damaged JPEG picture: %s", said);
+        goto out;
     }
-    jpeg_create_decompress(&jpeg);
     jpeg_mem_src(&jpeg, file.at, file.length);
     jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xffff);
     jpeg_read_header(&jpeg, TRUE);
-    enum burin_status status = read_pixels(helper, &jpeg, picture, err);
+    status = read_pixels(helper, &jpeg, picture, err);
     if (!status)
         read_orientation(&jpeg, picture);
     if (!status && handler.early)
         status = burin_fail(
                 err, BURIN_EFORMAT, "a truncated JPEG picture: it ends after %zu bytes",
                 file.length);
-    return status; /* the process ends: nothing is given back */
+out:
+    jpeg_destroy_decompress(&jpeg);
+    return status;
 }

@@ -100,14 +100,22 @@ enum burin_status burin_decode_png(
     struct reader reader = { .left = file };
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, leave, ignore);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info)
-        return burin_fail(err, BURIN_ENOMEM, "no memory to read a PNG picture");
-    if (setjmp(png_jmpbuf(png)))
-        return burin_fail(
+    enum burin_status status;
+    if (!info) {
+        status = burin_fail(err, BURIN_ENOMEM, "no memory to read a PNG picture");
+        goto out;
+    }
+    if (setjmp(png_jmpbuf(png))) {
+        status = burin_fail(
                 err, BURIN_EFORMAT, "a damaged or truncated PNG picture: %s", reader.said);
+        goto out;
+    }
     png_set_read_fn(png, &reader, read_bytes);
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff); /* burin_picture_take() has ours */
     png_set_chunk_malloc_max(png, MOST_CHUNK_BYTES);
     png_set_chunk_cache_max(png, MOST_CHUNKS);
-    return read_pixels(helper, png, info, picture, err);
+    status = read_pixels(helper, png, info, picture, err);
+out:
+    png_destroy_read_struct(&png, &info, NULL);
+    return status;
 }

@@ -70,7 +70,7 @@ model.encode_image = nn.encoder({ smallest = 2, largest = 8 }, function(w)
   local pixels = nn.input("pixels", { 4 * nn.soft, d.d_model }, "u8")
   local x = nn.patch_embed(pixels, w.embed, { scale = 1, shift = 0 })
   x = nn.merge_rows(nn.rms_norm(x, { eps = 0 }), { n = 4 })
-  return nn.softcap(x, { cap = 1 })   -- in place
+  return x * 2
 end)
 do]]))
   local found = 0

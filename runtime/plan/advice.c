@@ -265,7 +265,7 @@ static void offer_kv_dtypes(
 /* A program that is named would keep its graphs. */
 static const char *none_text(const struct burin_plan_request *request)
 {
-    return request->graphs.n ? "--graphs none and no other" : "--graphs none";
+    return request->graphs.n ? "--graphs none in place of those" : "--graphs none";
 }
 
 static void offer_graphs(

@@ -37,4 +37,7 @@ check() { # description, variant, recipe
 check llama smollm2-135m q4_1
 check llama_tiny small f32
 check llama_tiny groups q4_1
+check gemma4_tiny e2b bf16
+check gemma4_tiny 26b-a4b bf16
+check gemma4 26b-a4b bf16
 exit $failed

@@ -82,7 +82,7 @@ static void write_head(const struct burin_plan *plan, FILE *out)
             plan->n_sequences == 1 ? "" : "s");
     fprintf(out,
             "  step         one pass of the decoder: %s tokens at most (--batch-size), "
-            "logits of %s\n",
+            "logits of %s of them\n",
             burin_grouped(plan->n_batch).text, burin_grouped(plan->n_outputs).text);
     if (plan->n_draft)
         fprintf(out, "  draft        %d tokens a step and sequence (--draft)\n",

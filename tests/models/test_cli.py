@@ -103,6 +103,8 @@ check("and on stderr", again.out == first.out and again.err == "", first.err)
 
 raw = call("run", "--raw", "The capital of France is", "-n", 3)
 expect("--raw continues a text", raw, 0, out=["Paris"])
+blind = call("run", "--image", "picture.png", "What is this?")
+expect("a model without an encoder says so", blind, 2, err=["reads text alone: it has no encoder for --image"])
 stopped = call("run", "--raw", "1, 2, 3, 4,", "-n", 30, "--stop", "8")
 check("--stop ends before its text", "7" in stopped.out and "8" not in stopped.out, stopped.out)
 one_word = call("run", "-sys", "You are a pirate.", "Who are you?", *short)

@@ -114,12 +114,23 @@ local function never_read(weight)
   error({ message = message, code = 1 }, 0)
 end
 
+-- What runs comes first: what only programs without kernels read needn't be loaded.
+local function runs_first(model, programs)
+  local order = {}
+  for _, lacks in ipairs { false, true } do
+    for _, program in ipairs(programs) do
+      if (model.missing[program.name] ~= nil) == lacks then order[#order + 1] = program end
+    end
+  end
+  return order
+end
+
 -- rows = all weights with absolute offsets; sections get .weights (relative rows), .bytes and
 -- .begins[layer]. `ranks` is { n = 0 } for the first family, and handed on to the others.
 function layout.of(model, programs, ranks)
   local out = { rows = {}, bytes = 0, outside = {} }
   local known = {}
-  for _, program in ipairs(programs) do
+  for _, program in ipairs(runs_first(model, programs)) do
     local begin = out.bytes
     for _, item in ipairs(in_order(program.ops, ranks)) do
       if item.layers then

@@ -66,6 +66,17 @@ local function runs(self, family, program)
   return not (self.options.tables_only or family.sm or self.model.missing[program.name])
 end
 
+-- Packed weights as far as a family's programs read them; those that only programs without kernels
+-- read lie behind. (A model that no CPU runs is planned as if one did.)
+local function weights_bytes(model, family)
+  if family.sm or model.missing.step then return model.layout.bytes end
+  local bytes = 0
+  for _, program in ipairs(family.programs) do
+    if not model.missing[program.name] then bytes = bytes + program.weights_bytes end
+  end
+  return bytes
+end
+
 -- A program that reads no cache is one function for all its dtypes.
 local function suffix(program, dtype)
   return structs.reads_cache(program.ops) and "_" .. dtype or ""
@@ -391,7 +402,7 @@ function emit.source(model, families, options)
       ("{ .name = %s, .exact = %s, .sm = %d, .cpu_feature = %s,"):format(
         text.string(family.cpu or family.name), tostring(family.exact), family.sm or 0,
         family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
-      ("      .weights_bytes = %d, .packed = packed,"):format(model.layout.bytes),
+      ("      .weights_bytes = %d, .packed = packed,"):format(weights_bytes(model, family)),
       ("      .n_kv = %d, .kv = %s,"):format(#family.kv_dtypes, kv),
       ("      .n_programs = %d, .programs = %s }"):format(#programs, table_name),
     }, "\n")

@@ -75,11 +75,19 @@ static size_t row_bytes(const struct burin_weight *weight)
     return (size_t)burin_format_row_bytes(weight->format, weight->n_cols);
 }
 
+/* Weights of programs that the family has no kernels for lie behind its arena. */
+static bool is_packed(const struct burin_family *family, int weight)
+{
+    return family->packed[weight].offset < family->weights_bytes;
+}
+
 /* Hand out the next job, in the order of the table, which is that of the arena: the file is
  * read about as it lies. False when none is left or one has failed. */
 static bool next_job(struct packing *p, struct job *job)
 {
     pthread_mutex_lock(&p->lock);
+    while (p->weight < p->model->n_weights && !is_packed(p->family, p->weight))
+        p->weight++;
     const bool more = !p->status && p->weight < p->model->n_weights;
     if (more) {
         const struct burin_weight *weight = &p->model->weights[p->weight];
@@ -318,7 +326,8 @@ enum burin_status burin_pack(
     };
     size_t total = 0;
     for (int i = 0; i < model->n_weights; i++)
-        total += (size_t)model->weights[i].n_rows * row_bytes(&model->weights[i]);
+        if (is_packed(family, i))
+            total += (size_t)model->weights[i].n_rows * row_bytes(&model->weights[i]);
     if ((size_t)n_threads > total / JOB_BYTES + 1) /* a small model has no work for all */
         n_threads = (int)(total / JOB_BYTES + 1);
 

@@ -381,3 +381,13 @@ spec("what a checkpoint holds and nobody reads has rows, too", function()
   spec.contains(source, ".n_unread = 60,") -- wk, wv and k_norm of 20 layers
   spec.contains(source:match "burin_weight unread%[%] = (%b{})", '"model.language_model.layers.15.self_attn.k_proj.weight"')
 end)
+
+spec("weights that only programs without kernels read aren't loaded on a CPU", function()
+  local source = files("gemma4", "e2b", { tables_only = true })["gemma4-e2b-bf16.c"]
+  local function bytes_of(family)
+    return tonumber(source:match('{ %.name = "' .. family .. '", %.exact = false.-%.weights_bytes = (%d+),'))
+  end
+  local audio = tonumber(source:match '{ %.name = "encode_audio".-%.weights_bytes = (%d+),')
+  spec.equal(audio > 500e6, true)
+  spec.equal(bytes_of "avx512", bytes_of "sm80" - audio)
+end)

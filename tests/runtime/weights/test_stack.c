@@ -227,3 +227,21 @@ SPEC(dims_of_other_sums_are_no_kernel)
     assert_int_equal(bind(end("other")), BURIN_EMISMATCH);
     assert_non_null(strstr(err.message, "conv.weight is (4, 1, 2, 1), wanted is (2, 4)"));
 }
+
+SPEC(weights_behind_the_arena_are_of_programs_that_do_not_run_and_are_not_packed)
+{
+    struct burin_family shorter = family;
+    shorter.weights_bytes = CONV;
+    begin();
+    put_fused();
+    put_others();
+    assert_int_equal(bind(end("shorter")), BURIN_OK);
+    memset(arena, 0xee, sizeof arena);
+    assert_int_equal(
+            burin_pack(&model, &shorter, &checkpoint, bound, arena, 2, NULL, NULL, &err),
+            BURIN_OK);
+    assert_true(packed_at(LIMIT) == 77.0f);
+    for (size_t i = CONV; i < ARENA; i++)
+        assert_int_equal(arena[i], 0xee);
+    burin_checkpoint_close(&checkpoint);
+}

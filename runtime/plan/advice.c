@@ -174,6 +174,16 @@ static int64_t least_of(
     return least;
 }
 
+/* With the number of sequences that is planned: left to its default, what makes a plan of many
+ * short ones might make none of a single longer one. */
+static struct burin_plan_request held_to(
+        const struct burin_plan *plan, const struct burin_plan_request *request)
+{
+    struct burin_plan_request held = *request;
+    held.n_sequences = plan->n_sequences;
+    return held;
+}
+
 /* The largest from `least` to `most` that fits: in whole steps where that leaves something,
  * else to the unit. -1 for none. */
 static int64_t lower(
@@ -225,12 +235,13 @@ static void offer_numbers(
         const struct burin_plan_request *request,
         struct advice *best)
 {
+    const struct burin_plan_request held = held_to(plan, request);
     for (enum knob knob = 0; knob < N_KNOBS; knob++) {
         const int64_t now = value_of(plan, knob);
         if (!may_turn(plan, request, knob))
             continue;
         const int64_t value =
-                lower(plan, request, knob, least_of(request, knob, now), now - 1);
+                lower(plan, request, knob, least_of(&held, knob, now), now - 1);
         if (value < 0)
             continue;
         char text[96];
@@ -388,7 +399,8 @@ static void advise_several(
                                        CLIPS, PARALLEL, BATCH, THREADS };
     struct burin_plan_request other = *smallest, more;
     int64_t values[N_KNOBS];
-    const int64_t step = least_of(request, BATCH, plan->n_batch);
+    const struct burin_plan_request held = held_to(plan, request);
+    const int64_t step = least_of(&held, BATCH, plan->n_batch);
     if (fits_with(&other, BATCH, step))
         turn(&other, BATCH, step);
     more = other;
@@ -431,7 +443,7 @@ static struct burin_plan_request smallest_of(
 {
     static const enum knob order[] = { DRAFT,    IMAGES, FRAMES,  CLIPS, THREADS,
                                        PARALLEL, BATCH,  CONTEXT, POOL };
-    struct burin_plan_request smallest = *request;
+    struct burin_plan_request smallest = held_to(plan, request);
     if (!plan->graphs_assumed)
         smallest.graphs = (struct burin_graphs){ .none = true };
     if (plan->kv) {
@@ -513,7 +525,8 @@ static int largest_of(
     const int64_t now = value_of(plan, knob);
     if (now <= most && fits_with(request, knob, most))
         return (int)most;
-    const int64_t least = plan->fits ? now : least_of(request, knob, now);
+    const struct burin_plan_request held = held_to(plan, request);
+    const int64_t least = plan->fits ? now : least_of(&held, knob, now);
     int64_t found = largest_that_fits(request, knob, step, least, most);
     if (found < 0)
         found = plan->fits ? now : largest_that_fits(request, knob, 1, least, most);
@@ -533,11 +546,12 @@ static void find_largest(struct burin_plan *plan, const struct burin_plan_reques
     const int64_t n_batch = request->n_batch ? request->n_batch : BURIN_DEFAULT_BATCH;
     const int64_t all =
             (int64_t)plan->n_ctx * plan->n_sequences; /* there are no more tokens */
+    const int64_t steps = all > plan->n_batch ? all : plan->n_batch;
     plan->longest_context = largest_of(plan, &held, CONTEXT, page, plan->model->n_ctx);
     plan->most_sequences =
             largest_of(plan, &held, PARALLEL, 1, n_batch / (plan->n_draft + 1));
     plan->largest_batch = largest_of(
-            plan, &held, BATCH, 1, all < BURIN_MAX_BATCH ? all : BURIN_MAX_BATCH);
+            plan, &held, BATCH, 1, steps < BURIN_MAX_BATCH ? steps : BURIN_MAX_BATCH);
 
     /* The number of sequences goes in powers of two, and what each keeps is lost to pages. */
     struct burin_plan fewer;

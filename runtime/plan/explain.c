@@ -105,11 +105,10 @@ static void explain_buffer(
             buffer->where ? buffer->where : "the generator");
     fprintf(out, "    shape    %s, here %s\n", buffer->shape ? buffer->shape : "", shape);
     write_size(plan, run, &buffer->bytes, out);
-    fprintf(out, "    lives    from operation %d to operation %d, %s%s\n", buffer->first_op,
-            buffer->last_op,
-            buffer->phase < run->program->n_carried ? "kept throughout" : "in the phase ",
+    fprintf(out, "    lives    from operation %d to operation %d, in %s\n",
+            buffer->first_op, buffer->last_op,
             buffer->phase < run->program->n_carried
-                    ? ""
+                    ? "all phases"
                     : run->program->costs[buffer->phase].phase);
     write_sharers(plan, run, buffer, out);
 }

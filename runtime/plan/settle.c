@@ -253,7 +253,9 @@ static enum burin_status plan_for(
         const int64_t pages = (int64_t)max_pages * n_sequences;
         plan->n_pages = pages > INT_MAX ? INT_MAX : (int)pages;
     }
-    const int64_t most = (int64_t)plan->n_ctx * n_sequences;
+    const int64_t all = (int64_t)plan->n_ctx * n_sequences;
+    const int64_t most =
+            all > at_once ? all : at_once; /* a draft may reach beyond a context */
     if (plan->n_batch > most)
         plan->n_batch = (int)most;
     plan->n_outputs = request->n_outputs ? request->n_outputs : (int)at_once;

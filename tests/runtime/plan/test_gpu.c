@@ -310,6 +310,13 @@ SPEC(a_graph_of_n_sequences_has_n_times_draft_plus_1_tokens_and_as_many_outputs)
     }
     assert_int_equal(n, 2 * 5);
 
+    /* Also where the context is shorter than what is drafted. */
+    request.n_ctx = 2;
+    plan = gpu_plan(&request);
+    assert_int_equal(plan.n_batch, 8 * 4);
+    assert_int_equal(plan.largest_batch, 8 * 4);
+    request.n_ctx = 0;
+
     request.n_batch = 31;
     assert_non_null(
             strstr(gpu_refusal(&request, BURIN_EUSAGE),
@@ -608,6 +615,29 @@ SPEC(advice_can_be_followed_where_pictures_belong_into_one_step)
             none += taken == 0;
         }
     assert_true(one > 100 && several > 100 && none > 10);
+}
+
+/* Many sequences of a few tokens may make a plan where one alone would not: that is no reason
+ * to overlook a context that mends it. */
+SPEC(one_option_is_advised_wherever_a_shorter_context_mends_it)
+{
+    int mended = 0;
+    for (int64_t bytes = GIB; bytes < 2 * GIB; bytes += 7 * MIB + 777) {
+        plan_on(8 * GIB);
+        request.limit_bytes = bytes;
+        request.family = family_with_spans();
+        request.n_ctx = 131072;
+        plan = gpu_plan(&request);
+        if (plan.fits)
+            continue;
+        request.n_ctx = 1120;
+        if (!gpu_plan(&request).fits)
+            continue;
+        if (!strstr(plan.advice, "Smallest change: --"))
+            fail_msg("%lld bytes: %s", (long long)bytes, plan.advice);
+        mended++;
+    }
+    assert_true(mended > 5);
 }
 
 SPEC(fewer_sequences_that_leave_more_to_KV_are_named_where_the_plan_chose)

@@ -228,12 +228,12 @@ SPEC(a_buffer_is_explained_by_its_line_its_growth_and_what_shares_its_bytes)
     assert_in_text("qkv   a buffer of step, made by models/vision.lua:8");
     assert_in_text("shape    (tokens, D_MODEL + 2 * D_KV), here (2048, 512) bf16");
     assert_in_text("grows    1,024 bytes for each of the tokens: 2,097,152 bytes at 2,048");
-    assert_in_text("lives    from operation 1 to operation 3, in the phase body");
+    assert_in_text("lives    from operation 1 to operation 3, in body");
     assert_in_text("which at other times hold\n             h ");
     assert_null(strstr(text, "  x "));
 
     assert_int_equal(explained(&plan, "x", NULL), BURIN_OK);
-    assert_in_text("lives    from operation 0 to operation 9, kept throughout\n");
+    assert_in_text("lives    from operation 0 to operation 9, in all phases\n");
     assert_in_text("which nothing else uses");
 }
 

@@ -249,7 +249,8 @@ static enum burin_status encode_raw(
     return BURIN_OK;
 }
 
-/* Where the soft tokens of a prompt stand, and the pictures they are made of. */
+/* Where the soft tokens of a prompt stand, and the pictures they are made of. In place of a soft
+ * token an engine wants the token that pads; a vocabulary without one keeps the format's. */
 static enum burin_status place_pictures(
         struct burin_talk *talk,
         const struct burin_prompt *prompt,
@@ -257,14 +258,19 @@ static enum burin_status place_pictures(
         struct burin_error *err)
 {
     const size_t n = (size_t)prompt->n_soft;
+    const int32_t pad = burin_token_named(talk->tokenizer, burin_span_of("<pad>"));
     struct burin_picture *pictures = BURIN_TAKE(&talk->call, n + 1, struct burin_picture);
     if (!pictures)
         return burin_fail(err, BURIN_ENOMEM, "no memory for %zu pictures", n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        const struct burin_soft *soft = &prompt->soft[i];
         pictures[i] = (struct burin_picture){
-            .begin = (int)prompt->soft[i].at,
-            .patches = talk->attached->pictures[prompt->soft[i].item],
+            .begin = (int)soft->at,
+            .patches = talk->attached->pictures[soft->item],
         };
+        for (int k = 0; k < soft->n && pad >= 0; k++)
+            prompt->ids[soft->at + (size_t)k] = pad;
+    }
     request->pictures = pictures;
     request->n_pictures = prompt->n_soft;
     return BURIN_OK;

@@ -12,14 +12,17 @@ standard.shapes = {
   sequence_of = { tokens },
   sequence_begin = { sequences + 1 },
   page_table = { sequences, size.param "max_pages" },
-  output_rows = { outputs },
+  output_rows = { outputs }, -- of one sequence: its last ones, in order
   state_of = { sequences }, -- the slot of a sequence's rings and fixed states
   is_prompt = { sequences }, -- 1: its rows are of the prompt, 0: generated or drafted
+  output_positions = { outputs }, -- of these rows: positions ...
+  output_sequence_of = { outputs }, -- ... and sequences,
+  output_begin = { sequences + 1 }, -- and of each sequence the first
   spans = { tokens }, -- one past the last position that a token's picture has, else past its own
 }
 standard.order = {
   "token_ids", "positions", "sequence_of", "sequence_begin", "page_table", "output_rows", "state_of",
-  "is_prompt", "spans",
+  "is_prompt", "spans", "output_positions", "output_sequence_of", "output_begin",
 }
 
 -- What a description declares with nn.input and an engine fills all the same: soft tokens of

@@ -138,7 +138,8 @@ function decoder.of(v)
   end
 
   local function attention(a, w, x, batch, kv)
-    local q = rope(head_norm(linear(x, w.wq), w.q_norm, norm), batch.positions, a.rope)
+    local positions = a.source and batch.output_positions or batch.positions
+    local q = rope(head_norm(linear(x, w.wq), w.q_norm, norm), positions, a.rope)
     if a.source then
       kv = nn.kv_of(a.source)
     else
@@ -169,7 +170,7 @@ function decoder.of(v)
   end
 
   local function forward(a)
-    return function(w, x, batch, ple, kv)   -- x (tokens, d_model), ple (tokens, n_layers * d_ple)
+    return function(w, x, batch, ple, kv)   -- x (rows, d_model), ple (rows, n_layers * d_ple)
       local h = attention(a, w, rms_norm(x, w.attn_norm, norm), batch, kv)
       x = x + rms_norm(h, w.post_attn_norm, norm)
 
@@ -241,8 +242,16 @@ function decoder.of(v)
 
     local x = nn.embedding(batch.token_ids, w.embed) * embed_scale
     x = nn.insert_rows(x, soft_rows, soft_index)
-    x = w.layers(x, batch, has_ple and per_layer(w, x, batch) or nil)
-    local out = rms_norm(nn.rows(x, batch.output_rows), w.norm, norm)
+    local ple = has_ple and per_layer(w, x, batch) or nil
+    if shares then   -- layers that write no cache see the rows alone that are wanted
+      x = w.layers:range(0, n_owners - 1)(x, batch, ple)
+      x = nn.rows(x, batch.output_rows)
+      if ple then ple = nn.rows(ple, batch.output_rows) end
+      x = w.layers:range(n_owners, v.n_layers - 1)(x, batch, ple)
+    else
+      x = nn.rows(w.layers(x, batch, ple), batch.output_rows)
+    end
+    local out = rms_norm(x, w.norm, norm)
     local logits = linear(out, w.embed)
     return v.cap > 0 and nn.softcap(logits, { cap = v.cap }) or logits
   end

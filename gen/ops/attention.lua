@@ -79,9 +79,23 @@ local function look_through_window(kernel, node, s)
   if params.spans then table.insert(kernel.args, 13, "spans") end
 end
 
+-- Queries may be those of the rows whose logits are wanted, alone. The step's own k and v have a
+-- row for each token.
+local of_output = {
+  positions = "output_positions", sequence_of = "output_sequence_of",
+  sequence_begin = "output_begin", n_tokens = "n_outputs",
+}
+local function ask_for_outputs(kernel, window)
+  for i, arg in ipairs(kernel.args) do kernel.args[i] = of_output[arg] or arg end
+  if not window then return end
+  kernel.name = kernel.name:gsub("^attention_window", "%0_outputs")
+  table.move({ "sequence_begin", "positions" }, 1, 2, #kernel.args + 1, kernel.args)
+end
+
 return op.define "attention" {
-  -- q (tokens, n_heads * d_head), and the cache that keys were put in. spans (tokens): one past the
-  -- last position that a token sees, for those of a picture that see each other; else its own.
+  -- q (tokens, n_heads * d_head), or of the rows whose logits are wanted; and the cache that keys
+  -- were put in. spans (tokens): one past the last position that a token sees, for those of a
+  -- picture that see each other; else its own.
   -- A ring holds what was before the step: the step's own k and v are read where they were made
   -- (gen/nn/operations.lua adds them).
   inputs = { "q", "kv", "spans?", "k?", "v?" },
@@ -141,6 +155,7 @@ return op.define "attention" {
     local window = node.inputs.kv.window > 0
     if node.inputs.spans and not window then return nil end
     local s = shape_of(node)
+    local of_outputs = node.inputs.q.dims[1] == "outputs"
     local out = node.out
     local tail = ("%s_%dx%dx%d"):format(node.kv_dtype, s.n_kv_heads * s.group, s.n_kv_heads, s.d)
     local kind = window and "_window" or ""
@@ -181,6 +196,8 @@ return op.define "attention" {
       },
     }
     if window then look_through_window(kernel, node, s) end
+    if window then kernel.params.outputs = of_outputs end
+    if of_outputs then ask_for_outputs(kernel, window) end
     return kernel
   end,
 

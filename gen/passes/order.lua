@@ -1,6 +1,7 @@
 -- gen/passes/order.lua -- Phases: runs of operations in one extent. An operation belongs to the
 -- phase of its result's rows (of its inputs', where the result has a fixed size; else of the first
--- rows there are); `rows` reads the phase before and closes it.
+-- rows there are); `rows` reads the phase before and closes it. A ring that is written behind all
+-- layers belongs to the phase of its last readers.
 --
 -- Within a list, operations that need no barrier between them come together: three linears of
 -- one input, then what reads them. Gains: a barrier each; else the description's order stands.
@@ -94,6 +95,7 @@ return function(program, context)
   for _, node in ipairs(program.ops) do first_extent = first_extent or extent_of(node) end
   for _, node in ipairs(program.ops) do
     local extent = extent_of(node) or first_extent
+    if node.layer then extent = phases[#phases].extent end -- a ring that was read up to here
     if not index[extent] then
       phases[#phases + 1] = { name = names[extent] or extent, extent = extent }
       index[extent] = #phases

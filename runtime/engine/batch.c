@@ -45,8 +45,12 @@ static void add_rows(
                                           : position + i + 1;
     }
     batch->state_of[s] = slot;
-    for (int i = n_rows - n_outputs; i < n_rows; i++)
-        batch->output_rows[batch->n_outputs++] = first + i;
+    for (int i = n_rows - n_outputs; i < n_rows; i++, batch->n_outputs++) {
+        batch->output_rows[batch->n_outputs] = first + i;
+        batch->output_positions[batch->n_outputs] = position + i;
+        batch->output_sequence_of[batch->n_outputs] = s;
+    }
+    batch->output_begin[s + 1] = batch->n_outputs;
     batch->n_tokens += n_rows;
     batch->sequence_begin[s + 1] = batch->n_tokens;
 
@@ -86,6 +90,7 @@ void burin_batch_fill(
     batch->n_sequences = 0;
     batch->n_outputs = 0;
     batch->sequence_begin[0] = 0;
+    batch->output_begin[0] = 0;
 
     for (int i = 0; i < n_order; i++) {
         const struct burin_sequence *sequence = &sequences[order[i]];

@@ -52,12 +52,15 @@ struct burin_batch {
     int32_t *token_ids;   /* max_tokens; the step's inputs, as runtime/model.h has them */
     int32_t *positions;   /* max_tokens */
     int32_t *sequence_of; /* max_tokens */
-    int32_t *sequence_begin; /* max_sequences + 1 */
-    int32_t *page_table;     /* (max_sequences, max_pages) */
-    int32_t *output_rows;    /* max_outputs */
-    int32_t *state_of;       /* max_sequences */
-    int32_t *spans;          /* max_tokens */
-    int32_t *soft_index;     /* max_tokens */
+    int32_t *sequence_begin;     /* max_sequences + 1 */
+    int32_t *page_table;         /* (max_sequences, max_pages) */
+    int32_t *output_rows;        /* max_outputs; of these rows: */
+    int32_t *output_positions;   /* max_outputs */
+    int32_t *output_sequence_of; /* max_outputs */
+    int32_t *output_begin;       /* max_sequences + 1 */
+    int32_t *state_of;           /* max_sequences */
+    int32_t *spans;              /* max_tokens */
+    int32_t *soft_index;         /* max_tokens */
 
     /* The step. */
     int n_tokens;

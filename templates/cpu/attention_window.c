@@ -1,7 +1,8 @@
 % -- In: as attention.c without page_bytes; window (keys that a row sees), spans (true where those of
 % -- a picture see each other), part_blocks (blocks that are reduced by themselves), stage (the
 % -- function that lays out a block), stage_at (floats of queries before it), slot_bytes (of a
-% -- sequence), ring_bytes (of one head), kv ("bf16", "f32").
+% -- sequence), ring_bytes (of one head), kv ("bf16", "f32"), outputs (true where queries are those
+% -- of some rows of the step, by themselves).
 % local c_type = { f32 = "float", bf16 = "uint16_t", q8 = "uint8_t" }
 /* y = softmax(scale * q . keys) values over ${window} keys${spans and " and the picture's" or ""}; ${group} query heads share a KV
  * head. How the work is cut and what is merged: runtime/cpu/attention.h. */
@@ -24,7 +25,13 @@ static void ${name}(
 % end
         int n_tokens,
         uint8_t *restrict scratch, /* the thread's; */
+% if outputs then
+        size_t scratch_stride, /* and from one thread's to the next one's */
+        const int32_t *restrict step_begin, /* (sequences + 1): rows of k and v */
+        const int32_t *restrict step_positions)
+% else
         size_t scratch_stride) /* and from one thread's to the next one's */
+% end
 {
     enum { GROUP = ${group}, D = ${d}, SLOT = ${slot}, HEAD_BYTES = ${head_bytes} };
     enum { SLOT_BYTES = ${slot_bytes}, RING_BYTES = ${ring_bytes} }; /* of a sequence, of a head */
@@ -53,7 +60,8 @@ static void ${name}(
     while (burin_walk_next(&walk, &piece)) {
         const struct burin_tile *tile = &piece.tile;
         const int n_rows = tile->n_rows * GROUP;
-        const int begin = sequence_begin[tile->sequence];
+        const int begin = ${outputs and "step_begin" or "sequence_begin"}[tile->sequence];
+        const int start = ${outputs and "step_positions" or "positions"}[begin];
         const uint8_t *kept = ring + (size_t)state_of[tile->sequence] * SLOT_BYTES +
                               (size_t)piece.head * RING_BYTES;
         const float *k_begin = k + (size_t)begin * (size_t)k_stride + piece.head * D;
@@ -90,7 +98,7 @@ static void ${name}(
                 if (n == 0)
                     continue;
                 ${stage}(
-                        keys, kept, k_begin, k_stride, v_begin, v_stride, positions[begin],
+                        keys, kept, k_begin, k_stride, v_begin, v_stride, start,
                         block * BURIN_BLOCK + from[rows.begin],
                         block * BURIN_BLOCK + to[rows.end - 1]);
                 ${block}(

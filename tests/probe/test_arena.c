@@ -206,6 +206,22 @@ static const struct size sizes[] = {
 };
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
 
+/* The same of the last rows: an input that stands before it in the table. */
+static void copy_of_last(
+        int32_t *to,
+        const void *const *inputs,
+        const struct burin_program *program,
+        const char *name,
+        int n_tokens,
+        int n_outputs)
+{
+    int i = 0;
+    while (strcmp(program->inputs[i].name, name) != 0)
+        i++;
+    memcpy(to, (const int32_t *)inputs[i] + n_tokens - n_outputs,
+           (size_t)n_outputs * sizeof *to);
+}
+
 /* The inputs of a step of that size, in the order of the program's table. */
 static const void **inputs_of(
         const struct burin_program *program, const struct burin_call *call)
@@ -243,8 +259,18 @@ static const void **inputs_of(
             for (int s = 0; s <= n_sequences; s++)
                 in[s] = (int)(((long)s * n_tokens + n_sequences - 1) / n_sequences);
         else if (strcmp(name, "output_rows") == 0)
-            for (int o = 0; o < n_outputs; o++) /* the last rows, backwards */
-                in[o] = n_tokens - 1 - o;
+            for (int o = 0; o < n_outputs; o++) /* the last rows */
+                in[o] = n_tokens - n_outputs + o;
+        else if (strcmp(name, "output_positions") == 0)
+            copy_of_last(in, inputs, program, "positions", n_tokens, n_outputs);
+        else if (strcmp(name, "output_sequence_of") == 0)
+            copy_of_last(in, inputs, program, "sequence_of", n_tokens, n_outputs);
+        else if (strcmp(name, "output_begin") == 0)
+            for (int s = 0; s <= n_sequences; s++) {
+                const int first =
+                        (int)(((long)s * n_tokens + n_sequences - 1) / n_sequences);
+                in[s] = first > n_tokens - n_outputs ? first - n_tokens + n_outputs : 0;
+            }
         else if (strcmp(name, "page_table") == 0)
             for (int p = 0; p < n_sequences * MAX_PAGES; p++)
                 in[p] = (p * 7 + 3) %

@@ -388,21 +388,39 @@ static void say_several(
     burin_put(&put, ".");
 }
 
+/* Turn a number as large as it may be, up to `most`, in a request that fits. */
+static int64_t raise_number(
+        const struct burin_plan *plan,
+        struct burin_plan_request *request,
+        enum knob knob,
+        int64_t most)
+{
+    int64_t value = asked_of(request, knob);
+    if (fits_with(request, knob, most))
+        value = most;
+    else if (value < most)
+        value = lower(plan, request, knob, value, most - 1);
+    turn(request, knob, value);
+    return value;
+}
+
 /* All at their smallest, and then each again as large as it may be: those come first that
- * matter most. A step that is large enough for all of them comes before, if it can. */
+ * matter most. A step and a pool that are large enough for all of them come before. */
 static void advise_several(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
         const struct burin_plan_request *smallest)
 {
-    static const enum knob order[] = { POOL,  CONTEXT,  DRAFT, IMAGES, FRAMES,
-                                       CLIPS, PARALLEL, BATCH, THREADS };
-    struct burin_plan_request other = *smallest, more;
+    /* Pictures may need a step that only several sequences fill: once more behind those. */
+    static const enum knob order[] = { CONTEXT, DRAFT,  IMAGES, FRAMES, CLIPS,  PARALLEL,
+                                       IMAGES,  FRAMES, BATCH,  POOL,   THREADS };
+    struct burin_plan_request other = *smallest, more, held = held_to(plan, request);
     int64_t values[N_KNOBS];
-    const struct burin_plan_request held = held_to(plan, request);
-    const int64_t step = least_of(&held, BATCH, plan->n_batch);
-    if (fits_with(&other, BATCH, step))
-        turn(&other, BATCH, step);
+    held.n_ctx = plan->n_ctx;
+    if (may_turn(plan, request, POOL))
+        raise_number(plan, &other, POOL, least_of(&held, POOL, plan->kv_tokens));
+    if (may_turn(plan, request, BATCH))
+        raise_number(plan, &other, BATCH, least_of(&held, BATCH, plan->n_batch));
     more = other;
     more.kv_dtype_given = request->kv_dtype_given;
     more.kv_dtype = request->kv_dtype;
@@ -414,13 +432,9 @@ static void advise_several(
         other = more;
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         const enum knob knob = order[i];
-        const int64_t now = value_of(plan, knob);
-        values[knob] = now;
-        if (!may_turn(plan, request, knob))
-            continue;
-        if (!fits_with(&other, knob, now))
-            values[knob] = lower(plan, &other, knob, asked_of(&other, knob), now - 1);
-        turn(&other, knob, values[knob]);
+        values[knob] = value_of(plan, knob);
+        if (may_turn(plan, request, knob))
+            values[knob] = raise_number(plan, &other, knob, values[knob]);
     }
     say_several(plan, request, &other, values, false, &more);
     if (!fits(&more)) /* a default that the others have moved */

@@ -216,6 +216,32 @@ function model.step(w, batch)
 end
 return model
 ]],
+  shared_windows = [[
+local d = nn.dims { d_model = 32, n_vocab = 64, n_ctx = 128, n_heads = 2, d_head = 16, n_layers = 5 }
+d.d_q = d.n_heads * d.d_head
+d.d_told = d.n_layers * d.d_head
+local function owner(window)
+  local block = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), wk = nn.weight("k", { d.d_q, d.d_model }), wv = nn.weight("v", { d.d_q, d.d_model }), kv = window and nn.kv { window = window } }
+  function block.forward(w, x, batch, told, kv)
+    return x + nn.attention(nn.linear(x, w.wq), kv:append(nn.linear(x, w.wk), nn.linear(x, w.wv)))
+  end
+  return block
+end
+local reader = nn.block { wq = nn.weight("q", { d.d_q, d.d_model }), w_told = nn.weight("t", { d.d_model, d.d_head }) }
+function reader.forward(w, x, batch, told)
+  x = x + nn.linear(nn.layer_columns(told, { width = d.d_head }), w.w_told)
+  return x + nn.attention(nn.linear(x, w.wq), nn.kv_of(1))
+end
+local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), told = nn.weight("told", { d.d_told, d.d_model }), layers = nn.layers("l.%d.", { { 2, owner(20) }, { 1, owner() }, { 2, reader } }) }
+function model.step(w, batch)
+  local x = nn.embedding(batch.token_ids, w.e)
+  local told = nn.linear(x, w.told)
+  x = w.layers:range(0, 2)(x, batch, told)
+  x = w.layers:range(3, 4)(nn.rows(x, batch.output_rows), batch, nn.rows(told, batch.output_rows))
+  return nn.linear(x, w.e)
+end
+return model
+]],
   an_encoder = [[
 local d = nn.dims { d_model = 32, d_patch = 12, n_vocab = 64 }
 local model = nn.model { e = nn.weight("e", { d.n_vocab, d.d_model }), w_in = nn.weight("in", { d.d_model, d.d_patch }), norm = nn.weight("norm", { d.d_model }) }
@@ -303,6 +329,27 @@ spec("odd descriptions compile without a warning, and clang-format changes nothi
       end
     end
   end
+end)
+
+spec("a window is read where it lies in a slot, and written behind all that read it", function()
+  local model = describe.text(odd.shared_windows)
+  local families = describe.planned(model, { quant = "f32", target = "portable" })
+  local files = {}
+  for _, file in ipairs(generate.files(model, families, {})) do files[file.name] = file.text end
+  local code = files["portable_exact.c"]
+  local function match(text, pattern)
+    if not text:find(pattern) then error("no " .. pattern, 2) end
+  end
+  -- Layer 0's ring and the owner's, which both readers read: 20 tokens of 2 heads of 16 + 16 floats.
+  match(code, "layers_slots_f32%[%] = {\n +%[0%] = 0,\n +%[1%] = 5120,\n +%[3%] = 5120,\n +%[4%] = 5120,\n}")
+  match(code, "layers_pages_f32%[%] = {\n +%[2%] = 0,\n}")
+  match(code, "reader_block_f32%(\n? *t, &block, &s, &b, layer, b%.slots %+ layers_slots_f32%[layer%]%)")
+  local readers = code:find("reader_block_f32%(\n? *t, &block")
+  local append = code:find("kv_append_ring_f32_20x2x16%(\n? *t, b%.slots %+ 5120, b%.state_of")
+  assert(readers and append and readers < append, "the ring is written before its readers")
+  -- Readers have a query for each row that is wanted, the window's newest keys one for each token.
+  match(code, "attention_window_outputs_f32_2x2x16_f32%(.-b%->output_positions,%s+b%->output_sequence_of,%s+b%->output_begin,%s+b%->n_outputs")
+  match(files[model.name .. ".c"], "%.slot_bytes = 10240,")
 end)
 
 -- ---- The last look ---------------------------------------------------------------------------

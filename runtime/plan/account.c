@@ -402,5 +402,5 @@ void burin_plan_account(struct burin_plan *plan, const struct burin_plan_request
                                        : 0;
     const int64_t over_share = plan->family->sm ? burin_plan_graphs_over(plan) : 0;
     plan->fits = !over_limit && !over_share;
-    plan->short_by_bytes = over_limit > over_share ? over_limit : over_share;
+    plan->short_by_bytes = over_limit ? over_limit : over_share;
 }

@@ -169,7 +169,7 @@ struct burin_plan {
     struct burin_card card;
     int64_t limit_bytes; /* INT64_MAX: none */
     bool fits;
-    int64_t short_by_bytes; /* of the limit; or what graphs take above their share */
+    int64_t short_by_bytes; /* of the limit; within it, what graphs take above their share */
     int largest;            /* index of the largest owner */
 
     /* What would fit if it were asked for, all else as in the plan; where that does not fit,

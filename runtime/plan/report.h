@@ -9,9 +9,9 @@
  *          page_tokens window_bytes scan_bytes draft_bytes}, owners [{owner bytes kind, and
  *          derived_bytes where --assume tells bytes}],
  *          options {threads ctx_size parallel batch_size outputs draft images video_frames
- *          audio_clips}, total_bytes, limit_bytes (null: none), fits, short_by_bytes
- *          (of the limit, or above the share of graphs),
- *          longest_context, most_sequences, largest_batch, advice.
+ *          audio_clips}, total_bytes, limit_bytes (null: none), fits, short_by_bytes (of the
+ *          limit; within it, what graphs take above a quarter of the card), longest_context,
+ *          most_sequences, largest_batch, advice.
  * Errors   The stream's own: see ferror(). */
 #ifndef BURIN_PLAN_REPORT_H
 #define BURIN_PLAN_REPORT_H

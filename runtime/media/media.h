@@ -68,13 +68,12 @@ enum burin_status burin_media_picture(
 
 /* ---- Video --------------------------------------------------------------------------- */
 
-/* What a video is: the frames that are in it, which are fewer than it declares where the file
- * was cut. */
+/* What a video is. */
 struct burin_video {
     int width; /* upright */
     int height;
     int64_t n_frames;
-    int64_t n_declared; /* 0 where it doesn't say */
+    int64_t n_declared; /* frames it says it has, where the file was cut; else 0 */
     double fps;         /* on average; 24 where nothing says it, as the reference has it */
 };
 enum burin_status burin_media_video(

@@ -46,9 +46,9 @@ struct burin_wire {
     uint32_t height;
     uint32_t n_bytes; /* REFUSED */
     uint32_t unused;
-    int64_t index;      /* PICTURE: of a frame */
-    int64_t n_frames;   /* VIDEO: frames that are there */
-    int64_t n_declared; /* VIDEO: frames that an MP4 file says it has; others: 0 */
+    int64_t index;    /* PICTURE: of a frame */
+    int64_t n_frames; /* VIDEO: frames that are there */
+    int64_t n_declared; /* VIDEO: frames an MP4 file says it has, where some aren't there; 0 */
     double fps;         /* VIDEO: on average; 0 where nothing says it */
 };
 

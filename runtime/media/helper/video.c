@@ -236,10 +236,13 @@ enum burin_status burin_video_describe(
         return status;
 
     /* A container may say nothing of its frames, or be cut: what is there is counted. */
-    int64_t n_frames = 0, begin = INT64_MAX, end = INT64_MIN;
+    int64_t n_packets = 0, n_frames = 0, begin = INT64_MAX, end = INT64_MIN;
     for (; av_read_frame(video.format, video.packet) >= 0; av_packet_unref(video.packet)) {
         const AVPacket *packet = video.packet;
-        if (packet->stream_index != video.stream->index || !shows(&video, packet))
+        if (packet->stream_index != video.stream->index)
+            continue;
+        n_packets += !(packet->flags & AV_PKT_FLAG_CORRUPT);
+        if (!shows(&video, packet))
             continue;
         n_frames++;
         if (n_frames > helper->max_frames)
@@ -259,10 +262,11 @@ enum burin_status burin_video_describe(
                 err, BURIN_EFORMAT, "a damaged or truncated video: it has no whole frame");
     const AVCodecParameters *found = video.stream->codecpar;
     const bool is_turned = orientation(video.stream) >= 5;
+    const int64_t n_declared = file == BURIN_FILE_MOV ? video.stream->nb_frames : 0;
     burin_send_video(
             is_turned ? found->height : found->width,
             is_turned ? found->width : found->height, n_frames,
-            file == BURIN_FILE_MOV ? video.stream->nb_frames : 0,
+            n_declared > n_packets ? n_declared : 0,
             average_fps(&video, n_frames, begin, end));
     return BURIN_OK;
 }

@@ -279,6 +279,8 @@ static enum burin_status run_encoder(
     if (status)
         return status;
 
+    encoder->n_runs++;
+
     const uint8_t *row =
             call.arena +
             burin_output_offset(encoder->program, encoder->result, &call.params, call.n);
@@ -294,8 +296,8 @@ static enum burin_status run_encoder(
     return BURIN_OK;
 }
 
-/* How many pictures from `first` on go into the next run: they begin before `stop`, the run
- * holds them, and the cache has their rows. */
+/* How many pictures from `first` on go into the next run: none where that begins behind `stop`,
+ * else as many as the run holds and the cache has rows for. */
 static int take_pictures(
         const struct burin_encoder *encoder,
         const struct burin_request *request,
@@ -308,7 +310,7 @@ static int take_pictures(
     int n_soft = 0;
     while (first + n < request->n_pictures && n < encoder->limits.n_items) {
         const struct burin_picture *picture = &request->pictures[first + n];
-        if (picture->begin >= stop || n_soft + soft_of(picture) > room)
+        if ((n == 0 && picture->begin >= stop) || n_soft + soft_of(picture) > room)
             break;
         n_soft += soft_of(picture);
         n++;

@@ -2,8 +2,9 @@
  * the encoder cache until a step has used them.
  *
  * Runs     Whole pictures are packed into a run, as many as its arena holds: a constant of the
- *          plan, so how they are grouped depends on no load. What a picture becomes does not
- *          depend on what else is in the run.
+ *          plan. A run begins when a step needs its first picture, and takes those of the same
+ *          prompt behind it along. What a picture becomes does not depend on what else is in
+ *          the run.
  * Cache    A row for each soft token. The oldest request is served first; a prompt goes on up
  *          to its first picture that has no rows yet, so a full cache delays and never fails.
  * Memory   Tables come from an arena at the start; nothing is allocated later. Inputs and arena are
@@ -45,6 +46,7 @@ struct burin_encoder {
     int n_rows; /* of the cache */
     int n_free;
     int32_t *free; /* (n_rows); the first n_free are free, the last of them goes next */
+    int n_runs;    /* so far */
     bool spans;    /* the step reads them: a picture's tokens see each other */
 
     /* By slot. */

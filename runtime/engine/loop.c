@@ -9,6 +9,20 @@
 
 /* ---- Submit ------------------------------------------------------------------------- */
 
+/* The most tokens of its prompt whose logits are wanted and that are never cut. */
+static int largest_piece(
+        const struct burin_engine *engine, const struct burin_request *request)
+{
+    int most = engine->batch.quantum;
+    for (int p = 0; p < request->n_pictures && engine->encoder.spans; p++) {
+        const struct burin_picture *picture = &request->pictures[p];
+        const int n = burin_grid_soft(picture->patches.grid);
+        if (n > most && picture->begin + n > request->logits_from)
+            most = n;
+    }
+    return most;
+}
+
 static enum burin_status check_request(
         const struct burin_engine *engine,
         const struct burin_request *request,
@@ -32,18 +46,18 @@ static enum burin_status check_request(
     if (request->logits_from < 0)
         return burin_fail(
                 err, BURIN_EUSAGE, "logits_from is %d, below 0", request->logits_from);
+    enum burin_status status = burin_encoder_check(&engine->encoder, request, err);
+    if (status)
+        return status;
     const int outputs = plan->n_outputs - (plan->n_sequences - 1); /* that others leave */
-    if (request->on_logits && request->logits_from < request->n_ids - 1 &&
-        outputs < engine->batch.quantum)
+    const int piece = largest_piece(engine, request);
+    if (request->on_logits && request->logits_from < request->n_ids - 1 && outputs < piece)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "prompts are cut in pieces of %d, and a step has %d rows of logits left "
-                "for "
-                "one: open the engine with n_outputs %d",
-                engine->batch.quantum, outputs,
-                engine->batch.quantum + plan->n_sequences - 1);
-    const enum burin_status status = burin_encoder_check(&engine->encoder, request, err);
-    return status ? status : burin_sampling_check(&request->sampling, err);
+                "for one: open the engine with n_outputs %d",
+                piece, outputs, piece + plan->n_sequences - 1);
+    return burin_sampling_check(&request->sampling, err);
 }
 
 enum burin_status burin_submit(

@@ -7,6 +7,7 @@
 #include "runtime/plan/runs.h"
 #include "runtime/plan/size.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* ---- Which ---------------------------------------------------------------------------- */
@@ -176,6 +177,26 @@ static enum burin_status cap_encoder(
     return BURIN_OK;
 }
 
+/* Soft tokens of an encoder's largest run, if nobody lists graphs: of an item. On a CPU, where no
+ * graph is captured for it, --encoder-arena lets it be of all that are kept at once. */
+static int largest_run(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        const struct burin_program *program)
+{
+    int item = program->largest_item < BURIN_ENCODER_LARGEST ? program->largest_item
+                                                             : BURIN_ENCODER_LARGEST;
+    if (item < program->smallest_item)
+        item = program->smallest_item;
+    if (!request->encoder_arena || plan->family->sm)
+        return item;
+    const int frame = program->frame_item ? program->frame_item : item;
+    const int64_t all = burin_is_audio(program) ? (int64_t)item * plan->n_clips
+                                                : (int64_t)item * plan->n_images +
+                                                          (int64_t)frame * plan->n_frames;
+    return all < item ? item : all > INT_MAX ? INT_MAX : (int)all;
+}
+
 static enum burin_status plan_encoder(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -185,10 +206,7 @@ static enum burin_status plan_encoder(
     const struct burin_program *program = &plan->family->programs[p];
     struct burin_planned_program *planned = &plan->programs[p];
     const struct burin_ladder *listed = named(&request->graphs, program);
-    int largest = program->largest_item < BURIN_ENCODER_LARGEST ? program->largest_item
-                                                                : BURIN_ENCODER_LARGEST;
-    if (largest < program->smallest_item)
-        largest = program->smallest_item;
+    int largest = largest_run(plan, request, program);
     if (listed) {
         largest = listed->sizes[listed->n - 1];
         if (listed->sizes[0] < program->smallest_item)

@@ -177,6 +177,21 @@ SPEC(pictures_of_a_prompt_share_runs_as_far_as_the_arena_holds_them)
     close_engine(engine);
 }
 
+SPEC(an_arena_that_is_given_holds_runs_of_all_that_are_kept)
+{
+    struct burin_engine *engine = open_engine((struct burin_options){
+            .n_images = 4, .encoder_arena = 100 * 64, .n_batch = 4 });
+    struct scene scene;
+    set_text(&scene, 1, 16, 1);
+    for (int i = 0; i < 5; i++)
+        add_picture(&scene, 3 * i, 1, 2);
+
+    run_all(engine, &scene, 1);
+
+    assert_int_equal(fake_encoder_runs, 1);
+    close_engine(engine);
+}
+
 SPEC(a_cancelled_request_gives_its_rows_back)
 {
     struct burin_engine *engine =

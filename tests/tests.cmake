@@ -4,6 +4,7 @@
 #   tests/runtime/**/test_*.c      cmocka, one module of the runtime each
 #   tests/models/test_*.c          cmocka, once for each model in BURIN_MODEL
 #   tests/models/test_*.{py,lua,sh}  the binaries, end to end
+#   tests/models/gemma4.py         likewise, once for each variant and kind of prompt
 #   tests/{gen,ops}/test_*.lua     specifications in Lua (tests/support/spec.lua)
 #   tests/repo/*.{lua,sh}          the tree itself
 #   tests/fuzz/fuzz_*.c            parsers of foreign bytes: the corpus, then seconds of mutations
@@ -97,6 +98,13 @@ file(GLOB scripts CONFIGURE_DEPENDS tests/models/test_*.py)
 foreach(script IN LISTS scripts)
   test_name(${script} name)
   register(${name} ${PYTHON} -B ${script})
+endforeach()
+
+foreach(variant e2b e4b 26b-a4b 31b)
+  foreach(kind text image images video)
+    register(models/gemma4_${variant}_${kind}
+        ${PYTHON} -B tests/models/gemma4.py ${variant} ${kind})
+  endforeach()
 endforeach()
 
 # Fuzzers always run under ASan and UBSan, unless ThreadSanitizer has the build.

@@ -153,10 +153,10 @@ def random_vision(variant, seed):
     return model, {"model." + name: weight for name, weight in weights.items()}
 
 
-def images():
+def images(sizes):
     """Of each its pixels (1, patches, 768) and the patches' positions, (column, row)."""
     begin = 0
-    for columns, rows in IMAGES:
+    for columns, rows in sizes:
         positions = [(3 * x + i, 3 * y + j) for y in range(rows) for x in range(columns)
                      for j in range(3) for i in range(3)]
         n = len(positions) * 768
@@ -169,7 +169,7 @@ def images():
 @torch.no_grad()
 def encoded_by(model, dtype):
     model = model.to(dtype)
-    return torch.cat([model(pixels.to(dtype), positions) for pixels, positions in images()])
+    return torch.cat([model(pixels.to(dtype), positions) for pixels, positions in images(IMAGES)])
 
 
 def difference(found, expected):
@@ -207,6 +207,7 @@ def make(variant, seed):
           f"{encoder_error['rms']:.4f} rms, {encoder_error['max']:.4f} at most", file=sys.stderr)
 
 
-for number, variant in enumerate(SHAPES):
-    if not sys.argv[1:] or variant in sys.argv[1:]:
-        make(variant, 2000 + number)
+if __name__ == "__main__":
+    for number, variant in enumerate(SHAPES):
+        if not sys.argv[1:] or variant in sys.argv[1:]:
+            make(variant, 2000 + number)

@@ -1,19 +1,30 @@
 /* tests/models/logits.c -- Writes the logits of given tokens, for comparing with others.
  *
  *   logits-NAME -m WEIGHTS [--target FAMILY] [--exact] [--kv-cache-dtype f32|bf16]
- *               [--threads N] [--batch-size N] [--from N] [--argmax]  < ids > logits
+ *               [--threads N] [--batch-size N] [--from N] [--argmax] [--frames N]  < ids > logits
  *
  * Each input line is one sequence, its token ids between spaces. For each line in order, and
  * each position in it from --from on: n_vocab numbers as f32; with --argmax a line
- * "position id log_prob", id being the largest logit's. */
+ * "position id log_prob", id being the largest logit's.
+ *
+ * Among the ids, 7x6 is a picture of 7 soft tokens in each of 6 rows; its pixels are those of
+ * tests/support/pictures.h. Up to --frames of them, of 70 soft tokens at most, are kept at once. */
 #include "runtime/burin.h"
+#include "tests/support/pictures.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_IDS = 8192, MAX_LINE = 12 * MAX_IDS, ROWS_A_STEP = 64 };
+enum { MAX_IDS = 8192, MAX_LINE = 12 * MAX_IDS, MAX_PICTURES = 64, ROWS_A_STEP = 64 };
+
+struct prompt {
+    int32_t ids[MAX_IDS];
+    int n_ids;
+    struct burin_picture pictures[MAX_PICTURES];
+    int n_pictures;
+};
 
 static bool only_argmax;
 static int n_vocab;
@@ -35,17 +46,34 @@ static int fail(const struct burin_error *err)
     return burin_exit_code(err->status);
 }
 
-static int parse_ids(char *line, int32_t ids[static MAX_IDS])
+/* Where it stands, <pad>, which is 0. */
+static void add_picture(struct prompt *prompt, int columns, int rows, size_t *byte)
 {
-    int n = 0;
-    for (char *word = strtok(line, " \n"); word && n < MAX_IDS; word = strtok(NULL, " \n"))
-        ids[n++] = (int32_t)strtol(word, NULL, 10);
-    return n;
+    prompt->pictures[prompt->n_pictures++] =
+            (struct burin_picture){ .begin = prompt->n_ids,
+                                    .patches = test_picture(columns, rows, byte) };
+    for (int i = 0; i < columns * rows && prompt->n_ids < MAX_IDS; i++)
+        prompt->ids[prompt->n_ids++] = 0;
+}
+
+static void parse(struct prompt *prompt, char *line)
+{
+    size_t byte = 0;
+    prompt->n_ids = prompt->n_pictures = 0;
+    for (char *word = strtok(line, " \n"); word && prompt->n_ids < MAX_IDS;
+         word = strtok(NULL, " \n")) {
+        char *end;
+        const long number = strtol(word, &end, 10);
+        if (*end == 'x' && prompt->n_pictures < MAX_PICTURES)
+            add_picture(prompt, (int)number, atoi(end + 1), &byte);
+        else
+            prompt->ids[prompt->n_ids++] = (int32_t)number;
+    }
 }
 
 int main(int argc, char **argv)
 {
-    enum { TARGET = 256, EXACT, KV, FROM, ARGMAX };
+    enum { TARGET = 256, EXACT, KV, FROM, ARGMAX, FRAMES };
     static const struct option known[] = {
         { "model", required_argument, NULL, 'm' },
         { "threads", required_argument, NULL, 't' },
@@ -55,6 +83,7 @@ int main(int argc, char **argv)
         { "kv-cache-dtype", required_argument, NULL, KV },
         { "from", required_argument, NULL, FROM },
         { "argmax", no_argument, NULL, ARGMAX },
+        { "frames", required_argument, NULL, FRAMES },
         { NULL, 0, NULL, 0 },
     };
     struct burin_options options = { .model = &burin_model, .n_outputs = ROWS_A_STEP };
@@ -86,6 +115,9 @@ int main(int argc, char **argv)
         case ARGMAX:
             only_argmax = true;
             break;
+        case FRAMES:
+            options.n_frames = atoi(optarg);
+            break;
         default:
             return 2;
         }
@@ -98,10 +130,13 @@ int main(int argc, char **argv)
     n_vocab = burin_model.n_vocab;
 
     static char line[MAX_LINE];
-    static int32_t ids[MAX_IDS];
+    static struct prompt prompt;
     while (fgets(line, sizeof line, stdin)) {
-        struct burin_request request = { .ids = ids,
-                                         .n_ids = parse_ids(line, ids),
+        parse(&prompt, line);
+        struct burin_request request = { .ids = prompt.ids,
+                                         .n_ids = prompt.n_ids,
+                                         .pictures = prompt.pictures,
+                                         .n_pictures = prompt.n_pictures,
                                          .sampling = burin_greedy,
                                          .on_logits = write_logits,
                                          .logits_from = from };
@@ -109,6 +144,8 @@ int main(int argc, char **argv)
             return fail(&err);
         if (request.finish == BURIN_FAILED)
             return fail(&request.error);
+        for (int i = 0; i < prompt.n_pictures; i++)
+            free(prompt.pictures[i].patches.pixels);
     }
     burin_engine_close(engine);
     return fflush(stdout) ? 1 : 0;

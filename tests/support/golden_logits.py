@@ -1,7 +1,7 @@
 """tests/support/golden_logits.py -- A tiny checkpoint's logits against those of transformers on
 the same weights, in f32 and in lower precision: what tests/models/test_tiny_logits.py and
-test_gemma4_*_text.py share. A folder of tests/golden holds model.*, prompts.txt, logits.f32 and
-reference.json."""
+gemma4.py share. A folder of tests/golden holds model.*, prompts.txt, logits.f32 and
+reference.json; prompts_KIND.txt and logits_KIND.f32 where there are prompts of several kinds."""
 import json
 import math
 
@@ -18,20 +18,21 @@ TOLERANCE = 1e-4
 RATIO = 1.5
 
 
-def compare(name, folder, *options):
+def compare(name, folder, *options, kind=""):
     """Our logits, and those of transformers in f32."""
+    kind = kind and "_" + kind
     weights, = folder.glob("model.*")
     found = burin.floats(burin.run(
         [burin.binary(f"tests/logits-{name}"), "-m", weights, *options],
-        input=(folder / "prompts.txt").read_bytes()))
-    expected = burin.floats((folder / "logits.f32").read_bytes())
+        input=(folder / f"prompts{kind}.txt").read_bytes()))
+    expected = burin.floats((folder / f"logits{kind}.f32").read_bytes())
     assert len(found) == len(expected), (name, len(found), len(expected))
     return found, expected
 
 
-def exact(report, name, folder, family, threads, *options):
-    found, expected = compare(name, folder, "--target", family, "--exact",
-                              "--kv-cache-dtype", "f32", "--threads", threads, *options)
+def exact(report, name, folder, family, threads, *options, kind=""):
+    found, expected = compare(name, folder, "--target", family, "--exact", "--kv-cache-dtype",
+                              "f32", "--threads", threads, *options, kind=kind)
     # NaN compares false, so "all within" fails on it.
     within = all(abs(a - b) <= TOLERANCE for a, b in zip(found, expected))
     worst = max(abs(a - b) for a, b in zip(found, expected))

@@ -179,6 +179,33 @@ function layout.of(model, programs, ranks)
   return out
 end
 
+-- Of the packed weights, what a step of one token reads: of tables the row, of experts the chosen.
+function layout.token_bytes(program)
+  local total = 0
+  local function count(ops, section, times)
+    for _, op in ipairs(ops) do
+      local weights = op.layers and {} or weights_of(op)
+      local share = 1
+      if op.def and op.def.share then
+        local shapes = {}
+        for i, input in ipairs(op.inputs) do shapes[i] = input.tensor.shape end
+        share = op.def.share(table.unpack(shapes))
+      end
+      for _, weight in ipairs(weights) do
+        local n_parts = #weight.shape > 2 and op.def.stacks or nil
+        total = total + packed(weight, node.format(weight, section), n_parts).bytes * share * times
+      end
+    end
+  end
+  count(program.ops, nil, 1)
+  for _, item in ipairs(program.ops) do
+    for _, section in ipairs(item.layers and item.sections or {}) do
+      count(section.ops, section, #section.layers)
+    end
+  end
+  return math.ceil(total)
+end
+
 -- Elements of all weights, tied ones once, as the totals of published checkpoints count them:
 -- with what no program reads, without scalars of no dimension.
 function layout.elements(model)

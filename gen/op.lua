@@ -27,6 +27,8 @@
 --                                        scratch of all of them; or function(node, family)
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
+--     share = function(x, weight)        shapes in; of its weights' bytes, what a step of one token
+--                                        reads: 1 where it isn't said
 --     stacks = 2,                        its weight (n, rows, k) is a stack: of each of n, so many
 --                                        matrices of rows / 2, whose tiles lie in turn
 --     angles = "rope_angles",            on a CPU its positions become angles, which this operation
@@ -96,7 +98,7 @@ local known = {
   activation = "string", result_dtype = "string", state = "string", writes = "function",
   may_overwrite = "table", gathers = "table", shares_scratch = "boolean", takes = "table",
   hyperparameters = "function", reads = "table", wide = "boolean", reshape = "string",
-  quantum = "number", angles = "string", stacks = "number",
+  quantum = "number", angles = "string", stacks = "number", share = "function",
   cuda = "any", around = "any",
 }
 

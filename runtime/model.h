@@ -283,7 +283,9 @@ struct burin_family {
     int sm;                             /* 0 for a CPU; the least compute capability: 80 */
     enum burin_cpu_feature cpu_feature; /* what the processor must have */
     size_t weights_bytes;               /* what lies behind them no program here reads */
-    const struct burin_packed *packed;  /* parallel to burin_model.weights */
+    size_t token_bytes; /* of these, what a step of one token reads: of tables the row, of
+                           experts those chosen */
+    const struct burin_packed *packed; /* parallel to burin_model.weights */
     int n_kv;
     const struct burin_kv_layout *kv; /* [0] is the default */
     int n_programs;

@@ -77,6 +77,13 @@ local function weights_bytes(model, family)
   return bytes
 end
 
+local function token_bytes(family)
+  for _, program in ipairs(family.programs) do
+    if program.name == "step" then return layout.token_bytes(program) end
+  end
+  return 0
+end
+
 -- A program that reads no cache is one function for all its dtypes.
 local function suffix(program, dtype)
   return structs.reads_cache(program.ops) and "_" .. dtype or ""
@@ -403,6 +410,7 @@ function emit.source(model, families, options)
         text.string(family.cpu or family.name), tostring(family.exact), family.sm or 0,
         family.cpu == "avx512" and "BURIN_CPU_AVX512" or "BURIN_CPU_ANY"),
       ("      .weights_bytes = %d, .packed = packed,"):format(weights_bytes(model, family)),
+      ("      .token_bytes = %d,"):format(token_bytes(family)),
       ("      .n_kv = %d, .kv = %s,"):format(#family.kv_dtypes, kv),
       ("      .n_programs = %d, .programs = %s }"):format(#programs, table_name),
     }, "\n")

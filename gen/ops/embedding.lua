@@ -16,6 +16,8 @@ return op.define "embedding" {
     return { token_ids[1], weight[2] }
   end,
 
+  share = function(_, weight) return 1 / weight[1]:value() end, -- a row
+
   bytes = function(token_ids, _, y) return token_ids.bytes + y.bytes end,
 
   kernel = function(node)

@@ -23,6 +23,8 @@ return op.define "experts_down" {
     return { h[1], weight[2] }
   end,
 
+  share = function(_, weight, rows) return rows[1]:multiple() / weight[1]:value() end,
+
   bytes = function(h, weight, rows, begin, y)
     local rest = h.bytes + rows.bytes + begin.bytes + y.bytes
     return { min = rest, max = rest + weight.bytes }

@@ -40,6 +40,8 @@ return op.define "experts_glu" {
     return { rows[1], size.of(weight[2]:value() // 2) }
   end,
 
+  share = function(_, weight, rows) return rows[1]:multiple() / weight[1]:value() end,
+
   -- Of the experts, those of one token up to all.
   bytes = function(x, weight, rows, begin, y)
     local rest = x.bytes + rows.bytes + begin.bytes + y.bytes

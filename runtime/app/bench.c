@@ -63,26 +63,22 @@ static void summarize(struct row *row, double *samples, int n)
 
 /* ---- What a token reads ------------------------------------------------------------ */
 
-static double packed_bytes(
-        const struct burin_weight *weight, const struct burin_packed *packed)
-{
-    return (double)burin_weight_tiles(weight) * (double)packed->tile_bytes;
-}
-
-/* All weights, but of the embedding one row: where the head is tied to it, the head reads it
- * all the same. Then the keys and values of half the tokens made, the mean over a run. */
+/* Weights, then keys and values of half the tokens made, the mean over a run: once for each layer
+ * that reads them. */
 static double bytes_a_token(const struct bench *bench, int n_generated)
 {
-    const struct burin_model *model = bench->app->model;
-    double bytes = (double)bench->family->weights_bytes;
-    bool has_head = false;
-    for (int i = 0; i < model->n_weights; i++)
-        has_head |= strcmp(model->weights[i].role, "head") == 0;
-    for (int i = 0; i < model->n_weights && has_head; i++)
-        if (strcmp(model->weights[i].role, "embed") == 0)
-            bytes -= packed_bytes(&model->weights[i], &bench->family->packed[i]);
-    if (bench->kv)
-        bytes += (double)bench->kv->bytes_per_token * n_generated / 2;
+    const int kept = n_generated / 2;
+    double bytes = (double)bench->family->token_bytes;
+    for (int i = 0; bench->kv && i < bench->kv->n_rows; i++) {
+        const struct burin_layer_state *row = &bench->kv->rows[i];
+        const double token = row->window ? (double)row->bytes_per_sequence / row->window
+                                         : (double)row->bytes_per_token;
+        const int n = row->window && row->window < kept ? row->window : kept;
+        if (row->state == BURIN_STATE_FIXED)
+            bytes += (double)row->bytes_per_sequence;
+        else
+            bytes += token * n * row->n_readers;
+    }
     return bytes;
 }
 

@@ -1,6 +1,7 @@
 -- tests/gen/test_layout.lua -- Where weights lie in the packed arena.
 
 local spec = require "tests.support.spec"
+local layout = require "gen.layout"
 local describe = require "tests.gen.describe"
 
 -- Experts of 40 gate rows and 40 of up: neither is whole tiles.
@@ -65,4 +66,14 @@ spec("a stack that no expert reads is one matrix", function()
   local row = rows_of(model).patch_positions
   spec.equal(row.n_matrices, nil)
   spec.equal(row.bytes, 2 * 10240 // 32 * row.tile_bytes)
+end)
+
+spec("a token reads a row of a table and the experts that are chosen", function()
+  local model = describe.text(experts)
+  local families = describe.planned(model, { quant = "f32" })
+
+  local tile = 48 * 32 * 4
+  local router, embed = tile, 3 * tile -- of 3 rows one tile, of 96 three
+  local chosen = 2 * (2 * 2 * tile + 2 * 40 * 32 * 4) -- of 3 experts
+  spec.equal(layout.token_bytes(families[1].programs[1]), 2 * (router + chosen) + embed + 48 * 4)
 end)

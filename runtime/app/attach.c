@@ -64,7 +64,8 @@ static enum burin_status read_video(
         struct burin_error *err)
 {
     const struct burin_vision limited = within(*vision, FRAME_SOFT);
-    const struct burin_frame_sampling sampling = { .n_frames = FRAMES };
+    const int asked = app->settings.n_frames;
+    const struct burin_frame_sampling sampling = { .n_frames = asked ? asked : FRAMES };
     const enum burin_status status =
             burin_media_clip(media, path, &limited, sampling, &app->arena, clip, err);
     if (!status && clip->video.n_declared > clip->video.n_frames)

@@ -283,16 +283,17 @@ enum burin_status burin_media_clip(
         struct burin_clip *clip,
         struct burin_error *err)
 {
-    enum { MOST_FRAMES = 4096 }; /* of main.c in the helper */
     enum burin_status status = burin_media_video(media, path, &clip->video, err);
     if (status)
         return status;
     const struct burin_video *video = &clip->video;
     const int64_t n = burin_sample_count(sampling, video->n_frames, video->fps);
-    if (n > MOST_FRAMES)
+    if (n > BURIN_WIRE_FRAMES)
         return burin_fail(
-                err, BURIN_ELIMIT, "%s: %lld frames would be looked at, at most %d are",
-                burin_show(burin_span_of(path)).text, (long long)n, MOST_FRAMES);
+                err, BURIN_ELIMIT,
+                "%s: %lld frames would be looked at, at most %d are: give fewer "
+                "--video-frames",
+                burin_show(burin_span_of(path)).text, (long long)n, BURIN_WIRE_FRAMES);
     clip->n_frames = (int)n;
     clip->frames = BURIN_TAKE(arena, (size_t)n, struct burin_patches);
     clip->indices = BURIN_TAKE(arena, (size_t)n, int64_t);

@@ -35,7 +35,10 @@ enum burin_media_layer {
     BURIN_LAYER_VIDEO = 16,     /* no layer: FFmpeg was there when it was built */
 };
 
-enum { BURIN_WIRE_TEXT = 512 }; /* bytes of a refusal at most */
+enum {
+    BURIN_WIRE_TEXT = 512,    /* bytes of a refusal at most */
+    BURIN_WIRE_FRAMES = 4096, /* in a LIST at most */
+};
 
 struct burin_wire {
     uint32_t magic;

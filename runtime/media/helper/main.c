@@ -56,12 +56,12 @@ static enum burin_status send_picture(struct burin_helper *helper, struct burin_
     return status;
 }
 
-enum { MOST_INDICES = 4096, BEGINNING = 4096 };
+enum { BEGINNING = 4096 };
 
 static size_t read_list(const char *text, int64_t *indices)
 {
     size_t n = 0;
-    while (*text && n < MOST_INDICES) {
+    while (*text && n < BURIN_WIRE_FRAMES) {
         char *end;
         indices[n++] = strtoll(text, &end, 10);
         if (end == text)
@@ -95,7 +95,7 @@ static enum burin_status obey(
         unsigned layers,
         struct burin_error *err)
 {
-    static int64_t indices[MOST_INDICES];
+    static int64_t indices[BURIN_WIRE_FRAMES];
     enum burin_file kind;
     if (strcmp(command, "picture") == 0)
         return send_picture(helper, err);

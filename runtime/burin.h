@@ -92,6 +92,7 @@ struct burin_engine_info {
     int n_outputs;
     int n_pages;         /* of the KV pool */
     int n_pages_free;    /* at this moment */
+    int n_encoder_runs;  /* so far */
     double load_ms;      /* burin_engine_open(), all of it */
     const char *weights; /* the file or folder, as given */
 };

@@ -427,6 +427,7 @@ struct burin_engine_info burin_engine_info(const struct burin_engine *engine)
         .n_outputs = plan->n_outputs,
         .n_pages = engine->kv.n_pages,
         .n_pages_free = engine->kv.n_free,
+        .n_encoder_runs = engine->encoder.n_runs,
         .load_ms = engine->load_ms,
         .weights = engine->weights_path,
     };

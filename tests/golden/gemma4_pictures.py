@@ -37,7 +37,8 @@ def whole_model(variant, folder):
     sizes = dict(tiny.SHAPES[variant])
     vision = Gemma4VisionConfig(**tiny.VISION[tiny.VISION_OF[variant]], attn_implementation="eager")
     n = sizes["vocab_size"]  # placeholders lie outside: they are never looked up
-    config = Gemma4Config(text_config=tiny.text_config(sizes), vision_config=vision, audio_config=None,
+    config = Gemma4Config(text_config=tiny.text_config(sizes), vision_config=vision,
+                          audio_config=None,
                           image_token_id=n, video_token_id=n + 1, audio_token_id=n + 2)
     config._attn_implementation = "eager"
     model = Gemma4ForConditionalGeneration(config).to(torch.float32).eval()

@@ -1,14 +1,16 @@
 /* tests/models/logits.c -- Writes the logits of given tokens, for comparing with others.
  *
  *   logits-NAME -m WEIGHTS [--target FAMILY] [--exact] [--kv-cache-dtype f32|bf16]
- *               [--threads N] [--batch-size N] [--from N] [--argmax] [--frames N]  < ids > logits
+ *               [--threads N] [--batch-size N] [--from N] [--argmax]
+ *               [--frames N] [--encoder-arena BYTES]  < ids > logits
  *
  * Each input line is one sequence, its token ids between spaces. For each line in order, and
  * each position in it from --from on: n_vocab numbers as f32; with --argmax a line
  * "position id log_prob", id being the largest logit's.
  *
  * Among the ids, 7x6 is a picture of 7 soft tokens in each of 6 rows; its pixels are those of
- * tests/support/pictures.h. Up to --frames of them, of 70 soft tokens at most, are kept at once. */
+ * tests/support/pictures.h. Up to --frames of them, of 70 soft tokens at most, are kept at once; how many
+ * runs of the encoder there were is the last word of what it says then. */
 #include "runtime/burin.h"
 #include "tests/support/pictures.h"
 
@@ -73,7 +75,7 @@ static void parse(struct prompt *prompt, char *line)
 
 int main(int argc, char **argv)
 {
-    enum { TARGET = 256, EXACT, KV, FROM, ARGMAX, FRAMES };
+    enum { TARGET = 256, EXACT, KV, FROM, ARGMAX, FRAMES, ARENA };
     static const struct option known[] = {
         { "model", required_argument, NULL, 'm' },
         { "threads", required_argument, NULL, 't' },
@@ -84,6 +86,7 @@ int main(int argc, char **argv)
         { "from", required_argument, NULL, FROM },
         { "argmax", no_argument, NULL, ARGMAX },
         { "frames", required_argument, NULL, FRAMES },
+        { "encoder-arena", required_argument, NULL, ARENA },
         { NULL, 0, NULL, 0 },
     };
     struct burin_options options = { .model = &burin_model, .n_outputs = ROWS_A_STEP };
@@ -118,6 +121,9 @@ int main(int argc, char **argv)
         case FRAMES:
             options.n_frames = atoi(optarg);
             break;
+        case ARENA:
+            options.encoder_arena = atoll(optarg);
+            break;
         default:
             return 2;
         }
@@ -147,6 +153,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < prompt.n_pictures; i++)
             free(prompt.pictures[i].patches.pixels);
     }
+    if (options.n_frames)
+        fprintf(stderr, "encoder runs: %d\n", burin_engine_info(engine).n_encoder_runs);
     burin_engine_close(engine);
     return fflush(stdout) ? 1 : 0;
 }

@@ -18,7 +18,8 @@ enum {
     NEW = 6,
     LOOKED_AT = 30,
     ROWS = PROMPT + NEW,
-    OTHERS = 3
+    SCENES = 4,
+    ALL_SCENES = (1 << SCENES) - 1
 };
 
 struct run {
@@ -26,7 +27,7 @@ struct run {
     int n_batch;
     int n_items; /* of a run of the encoder */
     int n_kept;  /* frames that the cache has room for, of the largest */
-    int n_others;
+    int scenes;  /* a bit for each that runs */
     bool exact;
 };
 
@@ -36,7 +37,7 @@ struct scene {
     uint64_t bits[ROWS]; /* a hash of each position's logits; 0 where not looked at */
     struct burin_request request;
 };
-static struct scene scenes[OTHERS + 1];
+static struct scene scenes[SCENES];
 
 static void keep_bits(struct burin_request *request, int position, const float *logits)
 {
@@ -51,8 +52,8 @@ static void keep_bits(struct burin_request *request, int position, const float *
 /* The first has all frames, the others fewer, and the last none. */
 static void set_scene(struct scene *scene, int number)
 {
-    const int n_frames = number == 0 ? FRAMES : number == OTHERS ? 0 : 4 + number;
-    const int n_ids = number == OTHERS ? 37 : n_frames * (SOFT + 2) + 1;
+    const int n_frames = number == 0 ? FRAMES : number == SCENES - 1 ? 0 : 4 + number;
+    const int n_ids = n_frames ? n_frames * (SOFT + 2) + 1 : 37;
     size_t byte = (size_t)number * 1000;
     memset(scene, 0, sizeof *scene);
     for (int i = 0; i < n_ids; i++)
@@ -122,7 +123,7 @@ static void run_into_bits(struct run run)
                                            .n_threads = run.n_threads,
                                            .n_batch = run.n_batch,
                                            .n_ctx = 640,
-                                           .n_sequences = 1 + run.n_others,
+                                           .n_sequences = SCENES,
                                            .n_outputs = 16,
                                            .n_frames = run.n_kept,
                                            .encoder_arena = arena_of(&run),
@@ -135,55 +136,57 @@ static void run_into_bits(struct run run)
     if (run.n_kept == FRAMES)
         assert_int_equal(engine->encoder.limits.n_items, run.n_items);
 
-    /* It comes second, so that its rows begin within a step. */
-    const int order[OTHERS + 1] = { 1, 0, 2, 3 };
-    for (int i = 0; i <= OTHERS; i++) {
-        if (order[i] > run.n_others)
-            continue;
-        set_scene(&scenes[order[i]], order[i]);
-        if (burin_submit(engine, &scenes[order[i]].request, &err))
+    /* The one that is looked at most comes second, so that its rows begin within a step. */
+    static const int order[SCENES] = { 1, 0, 2, 3 };
+    for (int i = 0; i < SCENES; i++)
+        if (run.scenes >> i & 1)
+            set_scene(&scenes[i], i);
+    for (int i = 0; i < SCENES; i++)
+        if (run.scenes >> order[i] & 1 &&
+            burin_submit(engine, &scenes[order[i]].request, &err))
             fail_msg("%s", err.message);
-    }
     assert_int_equal(burin_engine_run(engine, NULL), BURIN_OK);
-    if (run.n_kept == FRAMES && !run.n_others)
+    if (run.n_kept == FRAMES && run.scenes == 1)
         assert_int_equal(engine->encoder.n_runs, (FRAMES + run.n_items - 1) / run.n_items);
     burin_engine_close(engine);
-    for (int s = 0; s <= run.n_others; s++) {
-        assert_int_equal(scenes[s].request.finish, BURIN_LENGTH);
-        free_scene(&scenes[s]);
-    }
+    for (int i = 0; i < SCENES; i++)
+        if (run.scenes >> i & 1) {
+            assert_int_equal(scenes[i].request.finish, BURIN_LENGTH);
+            free_scene(&scenes[i]);
+        }
 }
 
 static void assert_same_bits_whatever_the_way(bool exact)
 {
     static const struct run runs[] = {
-        { .n_threads = 2, .n_batch = 512, .n_items = 7, .n_kept = FRAMES },
-        { .n_threads = 1, .n_batch = 100, .n_items = 1, .n_kept = FRAMES },
-        { .n_threads = 2, .n_batch = 512, .n_items = 7, .n_kept = 1 },
-        { .n_threads = 2, .n_batch = 512, .n_items = 58, .n_kept = FRAMES, .n_others = 3 },
-        { .n_threads = 1, .n_batch = 100, .n_items = 7, .n_kept = FRAMES, .n_others = 3 },
-        { .n_threads = 2, .n_batch = 90, .n_items = 1, .n_kept = 1, .n_others = 3 },
+        /* threads, tokens a step, frames a run, frames kept, prompts */
+        { 2, 512, 7, FRAMES, 1, false },
+        { 1, 100, 1, FRAMES, 1, false },
+        { 2, 512, 7, 1, 1, false },
+        { 2, 512, 58, FRAMES, ALL_SCENES, false },
+        { 1, 100, 7, FRAMES, ALL_SCENES, false },
+        { 2, 90, 1, 1, ALL_SCENES, false },
     };
-    run_into_bits((struct run){ .n_threads = 1,
-                                .n_batch = 512,
-                                .n_items = 58,
-                                .n_kept = FRAMES,
-                                .exact = exact });
-    uint64_t alone[ROWS];
-    memcpy(alone, scenes[0].bits, sizeof alone);
-    assert_true(alone[PROMPT - LOOKED_AT] && alone[PROMPT - 1] && alone[ROWS - 2]);
+    static uint64_t alone[SCENES][ROWS];
+    for (int i = 0; i < SCENES; i++) {
+        run_into_bits((struct run){ 1, 512, 58, FRAMES, 1 << i, exact });
+        memcpy(alone[i], scenes[i].bits, sizeof alone[i]);
+        assert_true(alone[i][scenes[i].request.n_ids - 1]);
+    }
+    assert_true(alone[0][PROMPT - LOOKED_AT] && alone[0][ROWS - 2]);
 
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        struct run run = runs[i];
+    for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
+        struct run run = runs[r];
         run.exact = exact;
         run_into_bits(run);
-        for (int row = 0; row < ROWS; row++)
-            if (scenes[0].bits[row] != alone[row])
-                fail_msg(
-                        "position %d differs: %d threads, steps of %d, %d frames a run, "
-                        "%d kept, %d others",
-                        row, run.n_threads, run.n_batch, run.n_items, run.n_kept,
-                        run.n_others);
+        for (int i = 0; i < SCENES; i++)
+            for (int row = 0; row < ROWS && run.scenes >> i & 1; row++)
+                if (scenes[i].bits[row] != alone[i][row])
+                    fail_msg(
+                            "prompt %d, position %d: %d threads, steps of %d, %d frames a "
+                            "run, %d kept, prompts %x",
+                            i, row, run.n_threads, run.n_batch, run.n_items, run.n_kept,
+                            (unsigned)run.scenes);
     }
 }
 

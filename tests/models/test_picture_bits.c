@@ -201,3 +201,29 @@ SPEC(exact_logits_behind_58_frames_have_the_same_bits_in_one_run_and_in_many_and
     SKIP_UNLESS(encodes());
     assert_same_bits_whatever_the_way(true);
 }
+
+SPEC(where_pictures_are_never_cut_logits_of_their_tokens_need_as_many_rows)
+{
+    SKIP_UNLESS(encodes());
+    const struct burin_options options = { .model = &burin_model,
+                                           .weights = model_weights(),
+                                           .n_threads = 1,
+                                           .n_ctx = 640,
+                                           .n_outputs = SOFT - 1,
+                                           .n_frames = FRAMES };
+    struct burin_engine *engine;
+    struct burin_error err = { 0 };
+    if (burin_engine_open(&engine, &options, &err))
+        fail_msg("%s", err.message);
+    struct scene *scene = &scenes[1];
+    set_scene(scene, 1);
+    scene->request.logits_from = scene->request.n_ids - SOFT;
+
+    const enum burin_status status = burin_submit(engine, &scene->request, &err);
+
+    assert_int_equal(status, engine->encoder.spans ? BURIN_EUSAGE : BURIN_OK);
+    if (status)
+        assert_non_null(strstr(err.message, "open the engine with n_outputs 6"));
+    free_scene(scene);
+    burin_engine_close(engine);
+}

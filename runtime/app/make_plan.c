@@ -250,7 +250,8 @@ enum burin_status burin_app_show_plan(
         burin_plan_json(&plan, stdout);
     else if (!n_shown)
         burin_plan_report(&plan, stdout);
-    fflush(stdout); /* what is said of it on stderr comes behind it */
+    if (fflush(stdout)) /* what is said of it on stderr comes behind it */
+        return burin_fail(err, BURIN_EIO, "stdout: %s", strerror(errno));
     if (n_shown)
         return burin_plan_check(&plan, err);
     return plan.fits ? BURIN_OK : burin_fail(err, BURIN_ENOMEM, "it does not fit");

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
     enum burin_status (*run)(struct burin_app *app, struct burin_error *err);
@@ -197,6 +198,11 @@ int burin_app_main(const struct burin_model *model, int argc, const char **argv)
     const int n = argc > 0 ? argc - 1 : 0;
     argv += argc > 0;
     burin_interrupt_ends();
+    /* What stdio writes by itself, when its buffer is full, fails without a reason: a plan or
+     * an answer as JSON is smaller than this. */
+    static char stdout_buffer[1 << 18];
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, stdout_buffer, _IOFBF, sizeof stdout_buffer);
 
     enum burin_status status = BURIN_OK;
     if (n > 0 && (is_one_of(argv[0], "-h", "--help") || is_one_of(argv[0], "help", "-?")))

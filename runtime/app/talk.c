@@ -312,12 +312,17 @@ static enum burin_status check_length(
     const char *beside = n_made ? " beside an answer" : "";
     if (n_ids + (size_t)n_made <= (size_t)n_ctx)
         return BURIN_OK;
+    /* An answer of some length, in whole pages. */
+    const int answer = talk->app->settings.n_predict;
+    const size_t wanted =
+            (n_ids + (size_t)(answer > 0 ? answer : 256 * n_made) + 63) / 64 * 64;
     if (n_ids + (size_t)n_made <= (size_t)most)
         return burin_fail(
                 err, BURIN_ELIMIT,
                 "the prompt has %zu tokens, a context of %d has room for %d%s; start with "
-                "--ctx-size %d",
-                n_ids, n_ctx, n_ctx - n_made, beside, most);
+                "--ctx-size %zu",
+                n_ids, n_ctx, n_ctx - n_made, beside,
+                wanted < (size_t)most ? wanted : (size_t)most);
     return burin_fail(
             err, BURIN_ELIMIT,
             "the prompt has %zu tokens, a context of %d has room for %d%s, and the model "

@@ -138,6 +138,7 @@ enum burin_status burin_encoder_open(
     if (status)
         return status;
     encoder->cache = cache;
+    encoder->n_batch = plan->n_batch;
     encoder->limits = burin_run_limits(
             n_soft, program->smallest_item, burin_vision_patches(&encoder->vision));
     if (encoder->limits.n_items > encoder->n_rows)
@@ -194,6 +195,12 @@ enum burin_status burin_encoder_check(
                     "picture %d has %d soft tokens; a run of the encoder holds %d, its "
                     "cache %d",
                     i, n_soft, encoder->limits.n_soft, encoder->n_rows);
+        if (encoder->spans && n_soft > encoder->n_batch)
+            return burin_fail(
+                    err, BURIN_ELIMIT,
+                    "picture %d has %d soft tokens, which one step takes together, and a "
+                    "step has %d (--batch-size)",
+                    i, n_soft, encoder->n_batch);
         end = picture->begin + n_soft;
     }
     return BURIN_OK;

@@ -47,7 +47,8 @@ struct burin_encoder {
     int n_free;
     int32_t *free; /* (n_rows); the first n_free are free, the last of them goes next */
     int n_runs;    /* so far */
-    bool spans;    /* the step reads them: a picture's tokens see each other */
+    bool spans;    /* the step reads them: a picture's tokens see each other, */
+    int n_batch;   /* and must be among this many of a step */
 
     /* By slot. */
     int n_ctx;

@@ -62,6 +62,7 @@ static enum burin_status make_plan(
         .images_given = options->n_images > 0 || options->n_frames > 0,
         .n_images = options->n_images,
         .n_frames = options->n_frames,
+        .largest_picture = options->largest_picture,
         .encoder_arena = options->encoder_arena,
         .granule = (int64_t)engine->cpu.device.granule,
         .limit = options->memory_limit ? BURIN_LIMIT_BYTES : BURIN_LIMIT_RESERVE_DEFAULT,

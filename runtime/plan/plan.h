@@ -79,11 +79,12 @@ struct burin_plan_request {
     int n_outputs;     /* rows of logits a step; 0: a row for each sequence and draft */
     int64_t kv_tokens; /* the KV pool; both 0: what n_ctx needs, on a GPU all that is left */
     int64_t kv_bytes;
-    int n_draft;       /* tokens that the program `draft` drafts a step; 0: none */
-    bool images_given; /* false: one on a GPU, none on a CPU */
-    int n_images;      /* whose soft tokens are kept at once */
-    int n_frames;      /* of video */
-    int n_clips;       /* of sound */
+    int n_draft;         /* tokens that the program `draft` drafts a step; 0: none */
+    bool images_given;   /* false: one on a GPU, none on a CPU */
+    int n_images;        /* whose soft tokens are kept at once */
+    int n_frames;        /* of video */
+    int n_clips;         /* of sound */
+    int largest_picture; /* soft tokens of the largest that will come; 0: the encoder's */
     bool padding_given;
     int graph_padding;     /* percent, else BURIN_GRAPH_PADDING */
     int64_t encoder_arena; /* at most so much arena for an encoder; 0: no cap */
@@ -154,6 +155,7 @@ struct burin_plan {
     int n_outputs;
     int n_draft;
     int n_images, n_frames, n_clips;
+    int largest_picture;    /* 0: the encoder's */
     int n_pages;            /* of the KV pool */
     int n[BURIN_N_EXTENTS]; /* the largest of each extent, for burin_arena_bytes() */
     struct burin_planned_program programs[BURIN_MAX_PROGRAMS]; /* as the family's */

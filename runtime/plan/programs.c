@@ -262,7 +262,10 @@ static enum burin_status plan_step(
 int burin_plan_longest_item(const struct burin_plan *plan, int p)
 {
     const int run = plan->programs[p].n_eager;
-    const int largest = plan->family->programs[p].largest_item;
+    int largest = plan->family->programs[p].largest_item;
+    if (plan->largest_picture && plan->largest_picture < largest &&
+        !burin_is_audio(&plan->family->programs[p]))
+        largest = plan->largest_picture;
     return run < largest ? run : largest;
 }
 

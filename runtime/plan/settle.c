@@ -386,6 +386,7 @@ enum burin_status burin_plan_sketch(
         .n_images = request->images_given ? request->n_images : family->sm > 0,
         .n_frames = request->n_frames,
         .n_clips = request->n_clips,
+        .largest_picture = request->largest_picture,
     };
     if (!plan->card.name[0])
         snprintf(plan->card.name, sizeof plan->card.name, "the memory");

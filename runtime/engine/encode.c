@@ -289,8 +289,9 @@ static enum burin_status run_encoder(
     encoder->n_runs++;
 
     const uint8_t *row =
-            call.arena +
-            burin_output_offset(encoder->program, encoder->result, &call.params, call.n);
+            call.arena + burin_output_offset(
+                                 encoder->program, 0 /* match_cache(): its one output */,
+                                 &call.params, call.n);
     int32_t *index = encoder->soft_index + (size_t)slot * (size_t)encoder->n_ctx;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < soft_of(&pictures[i]); k++) {

@@ -35,7 +35,6 @@ struct burin_encoder {
     const struct burin_program *program; /* NULL: nobody's pictures are encoded */
     struct burin_vision vision;
     struct burin_run_limits limits;
-    int result; /* index of the output that soft tokens are */
     const void *inputs[BURIN_MAX_ENCODER_INPUTS];
     uint8_t *pixels;
     int32_t *positions;

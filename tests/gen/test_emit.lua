@@ -169,6 +169,7 @@ spec("gen and the runtime agree on the numbers that both state", function()
   spec.equal(number("runtime/cpu/attention.h", "BURIN_BLOCK"), require("gen.kv").PAGE_TOKENS)
   spec.equal(number("runtime/model.h", "BURIN_TILE_ROWS"), require("gen.tiles").ROWS)
   spec.equal(number("runtime/model.h", "BURIN_MAX_TERMS"), require("gen.size").MAX_TERMS)
+  spec.equal(number("runtime/plan/plan.h", "BURIN_MAX_PROGRAMS"), number("gen/nn/programs.lua", "MAX_PROGRAMS"))
 end)
 
 -- ---- Descriptions that are not llama -----------------------------------------------------------

@@ -61,7 +61,8 @@ enum {
     SEQUENCE_BEGIN,
     PAGE_TABLE,
     OUTPUT_ROWS,
-    SOFT_INDEX, /* of a model that sees: fake_vision.h */
+    FAKE_INPUTS,
+    SOFT_INDEX = FAKE_INPUTS, /* of a model that sees: fake_vision.h */
     SOFT_ROWS,
 };
 static bool fake_sees;
@@ -190,6 +191,13 @@ static const struct burin_input fake_inputs[] = {
       { ONE_EACH(BURIN_SEQUENCES),
         { .fixed = { .terms = { { .factor = 1, .power[BURIN_MAX_PAGES] = 1 } } } } } },
     { "output_rows", BURIN_I32, 1, { ONE_EACH(BURIN_OUTPUTS) } },
+    /* Behind these FAKE_INPUTS, what a model that sees reads too. */
+    { "soft_index", BURIN_I32, 1, { ONE_EACH(BURIN_TOKENS) } },
+    { "soft_rows",
+      BURIN_F32,
+      2,
+      { { .fixed = { .terms = { { .factor = 1, .power[BURIN_MAX_SOFT] = 1 } } } },
+        { .fixed = CONSTANT(1) } } },
 };
 static const struct burin_output fake_outputs[] = {
     { .name = "logits",
@@ -211,7 +219,7 @@ static const struct burin_chunk_cost fake_costs_in_fives[] = {
 static burin_run *const fake_run[] = { fake_step };
 static const struct burin_program fake_program = {
     .name = "step",
-    .n_inputs = 6,
+    .n_inputs = FAKE_INPUTS,
     .inputs = fake_inputs,
     .n_outputs = 1,
     .outputs = fake_outputs,
@@ -223,7 +231,7 @@ static const struct burin_program fake_program = {
 };
 static const struct burin_program fake_program_in_fives = {
     .name = "step",
-    .n_inputs = 6,
+    .n_inputs = FAKE_INPUTS,
     .inputs = fake_inputs,
     .n_outputs = 1,
     .outputs = fake_outputs,

@@ -77,32 +77,11 @@ static const struct burin_chunk_cost fake_vision_costs[] = {
 };
 static burin_run *const fake_vision_run[] = { fake_encode };
 
-#define CACHE_ROWS                                                                         \
-    {                                                                                      \
-        .fixed = {.terms = { { .factor = 1, .power[BURIN_MAX_SOFT] = 1 } } }               \
-    }
-static const struct burin_input fake_seeing_inputs[] = {
-    { "token_ids", BURIN_I32, 1, { ONE_EACH(BURIN_TOKENS) } },
-    { "positions", BURIN_I32, 1, { ONE_EACH(BURIN_TOKENS) } },
-    { "sequence_of", BURIN_I32, 1, { ONE_EACH(BURIN_TOKENS) } },
-    { "sequence_begin",
-      BURIN_I32,
-      1,
-      { { .fixed = CONSTANT(1), .slope = CONSTANT(1), .extent = BURIN_SEQUENCES } } },
-    { "page_table",
-      BURIN_I32,
-      2,
-      { ONE_EACH(BURIN_SEQUENCES),
-        { .fixed = { .terms = { { .factor = 1, .power[BURIN_MAX_PAGES] = 1 } } } } } },
-    { "output_rows", BURIN_I32, 1, { ONE_EACH(BURIN_OUTPUTS) } },
-    { "soft_index", BURIN_I32, 1, { ONE_EACH(BURIN_TOKENS) } },
-    { "soft_rows", BURIN_F32, 2, { CACHE_ROWS, { .fixed = CONSTANT(1) } } },
-};
 static const struct burin_program fake_seeing_programs[] = {
     { .name = "step",
       .extent = BURIN_SEQUENCES,
-      .n_inputs = 8,
-      .inputs = fake_seeing_inputs,
+      .n_inputs = SOFT_ROWS + 1,
+      .inputs = fake_inputs,
       .n_outputs = 1,
       .outputs = fake_outputs,
       .n_carried = 1,

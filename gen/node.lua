@@ -84,7 +84,8 @@ function node.kernel(op, section, context, kv_dtype)
   return op.def.kernel(node.face(op, section, context, kv_dtype), context.family)
 end
 
--- What a CUDA family launches for it: { kernels, copies, scratch }.
+-- What a CUDA family launches for it: { kernels, copies, scratch, launches }; without `launches` it is
+-- planned only.
 function node.launches(op, section, context, kv_dtype)
   local cuda = op.def.cuda
   if op.def.reshape then return { kernels = 0 } end
@@ -95,7 +96,10 @@ function node.launches(op, section, context, kv_dtype)
     require("gen.graph").refuse(op, "%s: gen/ops/%s.lua doesn't say what a GPU launches for it",
       op.def.name, op.def.name)
   end
-  return cuda
+  if not cuda.launches then return cuda end
+  return {
+    kernels = #cuda.launches, copies = cuda.copies, scratch = cuda.scratch, launches = cuda.launches,
+  }
 end
 
 -- Bytes of scratch: of a thread on a CPU, of a launch on a GPU.

@@ -23,8 +23,9 @@
 --     shares_scratch = true,             threads read each other's, up to its end
 --     kernel = function(node, family)    { template, name, params, args }; without it, or where
 --                                        it gives nil, no CPU runs it yet: it is planned only
---     cuda = { kernels = 1 },            what a GPU launches for it: kernels, copies, and bytes of
---                                        scratch of all of them; or function(node, family)
+--     cuda = { kernels = 1 },            what a GPU launches for it, or function(node, family): how many
+--                                        kernels where nobody has written them yet, else `launches`;
+--                                        copies; bytes of scratch, of all of them together
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
 --     share = function(x, weight)        shapes in; of its weights' bytes, what a step of one token
@@ -52,6 +53,13 @@
 --   node.dim_name(576 [, "d_model"])           how C spells it: a name of that value, the given
 --                                              one if it has it; else the number
 -- family is { name = "avx512", cpu = "avx512" | "portable", exact = bool }.
+--
+-- A launch is { template, name, params, needs, args, blocks, threads, shared, few }: as a kernel of a
+-- CPU, and how many blocks of how many threads, with so many bytes of dynamic shared memory. Each of
+-- `args` is an argument of the kernel, in order: a device address or an int. A text that is copied
+-- gets a name, "n=D_MODEL". `blocks` are up to three C expressions in the names of args ("n_rows" for
+-- "rows"). `few = { rows = 8, name, params, blocks, ... }` is what takes its place where there are so
+-- few rows (few.by names another count than n_rows); what it doesn't say is as said without.
 --
 -- args are C texts after `t`: an input's name or "y" is its pointer, "x_stride" or "y_stride"
 -- the elements between its rows, "rows" the count of the op's extent, "scratch", "pages" (this

@@ -254,6 +254,38 @@ struct burin_call {
 /* Every thread of the team calls it with the same arguments; it returns when all are done. */
 typedef void burin_run(const struct burin_team *team, const struct burin_call *call);
 
+/* ---- CUDA ------------------------------------------------------------------------- */
+
+/* One kernel of a CUDA family, as NVRTC compiles it behind the prelude. */
+struct burin_kernel {
+    const char *name; /* of its function, extern "C" */
+    const char *text;
+    int threads;      /* of a block */
+    int shared_bytes; /* of dynamic shared memory, at most */
+};
+
+/* A kernel compiled when the binary was built. */
+struct burin_cubin {
+    int kernel;       /* index into burin_cuda_code.kernels */
+    const char *arch; /* "sm_90a" */
+    const uint8_t *bytes;
+    size_t n_bytes;
+};
+
+struct burin_cuda_code {
+    const char *prelude;
+    int n_kernels;
+    const struct burin_kernel *kernels;
+    int n_cubins;
+    const struct burin_cubin *cubins;
+};
+
+struct burin_stream; /* runtime/device/cuda/launch.h */
+
+/* Puts all kernels of a program on a stream. What went wrong is kept in the stream. */
+typedef void burin_enqueue(
+        const struct burin_stream *stream, const struct burin_call *call);
+
 struct burin_program {
     const char *name;         /* "step", "draft", "encode_image" */
     enum burin_extent extent; /* what n of its graphs counts: sequences, or soft tokens */
@@ -271,9 +303,18 @@ struct burin_program {
     struct burin_graph_cost graph;
     int n_buffers;
     const struct burin_buffer *buffers;
-    burin_run *const *run; /* one for each of the family's kv layouts; NULL: tables only */
-    const char *missing;   /* what this family has no kernels for, or NULL: why run is */
+    /* One for each of the family's kv layouts: run on a CPU, enqueue on a GPU, where an entry may
+     * be NULL. Both NULL: tables only. */
+    burin_run *const *run;
+    burin_enqueue *const *enqueue;
+    const char *missing; /* what this family has no kernels for, or NULL: why both are */
 };
+
+/* Whether there are kernels for it, with keys and values in the family's kv layout `kv`. */
+static inline bool burin_program_runs(const struct burin_program *program, int kv)
+{
+    return program->run || (program->enqueue && program->enqueue[kv]);
+}
 
 /* One lowering of the model for one kind of machine. */
 enum burin_cpu_feature { BURIN_CPU_ANY = 0, BURIN_CPU_AVX512 = 1 };
@@ -290,6 +331,7 @@ struct burin_family {
     const struct burin_kv_layout *kv; /* [0] is the default */
     int n_programs;
     const struct burin_program *programs;
+    const struct burin_cuda_code *cuda; /* what its programs enqueue; NULL on a CPU */
 };
 
 struct burin_dim {

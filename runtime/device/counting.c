@@ -106,6 +106,19 @@ static enum burin_status copy_out(
     return count_copy(queue, bytes);
 }
 
+static enum burin_status copy(
+        struct burin_queue *queue,
+        uint64_t to,
+        uint64_t from,
+        size_t bytes,
+        struct burin_error *err)
+{
+    (void)to;
+    (void)from;
+    (void)err;
+    return count_copy(queue, bytes);
+}
+
 static enum burin_status fill(
         struct burin_queue *queue,
         uint64_t to,
@@ -177,6 +190,7 @@ void burin_counting_open(struct burin_counting *counting, size_t total, size_t g
         .queue_close = queue_close,
         .copy_in = copy_in,
         .copy_out = copy_out,
+        .copy = copy,
         .fill = fill,
         .run = run,
         .finish = finish,

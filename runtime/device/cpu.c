@@ -253,6 +253,16 @@ static enum burin_status copy_out(
     return BURIN_OK;
 }
 
+static enum burin_status copy(
+        struct burin_queue *queue,
+        uint64_t to,
+        uint64_t from,
+        size_t bytes,
+        struct burin_error *err)
+{
+    return copy_in(queue, to, (const void *)(uintptr_t)from, bytes, err);
+}
+
 struct filling {
     uint8_t *to;
     size_t bytes;
@@ -352,6 +362,7 @@ void burin_cpu_open(struct burin_cpu *cpu)
         .queue_close = queue_close,
         .copy_in = copy_in,
         .copy_out = copy_out,
+        .copy = copy,
         .fill = fill,
         .run = run,
         .finish = finish,

@@ -1,9 +1,9 @@
 /* runtime/device/device.h -- What the engine asks of a machine: memory, queues, copies,
  * events, and to run a program.
  *
- * Two implementations: cpu.h runs programs on a team of threads, counting.h has a set amount
- * of memory, counts, and runs nothing. The words leave room for a third: a queue is a stream,
- * an address need not be the host's, a run may be a captured graph.
+ * Three implementations: cpu.h runs programs on a team of threads, cuda/cuda.h puts kernels on
+ * streams, counting.h has a set amount of memory, counts, and runs nothing. An address need not be
+ * the host's, and a run may be captured as a graph and launched again.
  *
  * Units    Bytes.
  * Order    What is put on one queue happens in the order it was put there. Nothing is known
@@ -17,6 +17,7 @@
 #include "runtime/base/status.h"
 #include "runtime/model.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,14 @@ struct burin_event {
     double ms; /* of the device's own clock; only differences mean something */
 };
 
+/* A program's run as it was captured: the same addresses, the same extents. */
+struct burin_graph {
+    struct burin_device *device;
+    uint64_t handle;
+    int kernel_nodes;
+    int copy_nodes;
+};
+
 /* One implementation. Each may assume what the functions below have checked. */
 struct burin_device_ops {
     enum burin_status (*memory)(
@@ -48,6 +57,19 @@ struct burin_device_ops {
             struct burin_error *err);
     void (*release)(struct burin_device *device, uint64_t address, size_t bytes);
     void *(*host)(struct burin_device *device, uint64_t address);
+
+    /* Addresses first, memory behind them later. NULL where a device can't. */
+    enum burin_status (*reserve)(
+            struct burin_device *device,
+            size_t bytes,
+            uint64_t *address,
+            struct burin_error *err);
+    enum burin_status (*back)(
+            struct burin_device *device,
+            uint64_t address,
+            size_t bytes,
+            struct burin_error *err);
+    void (*unreserve)(struct burin_device *device, uint64_t address, size_t bytes);
 
     enum burin_status (*queue_open)(
             struct burin_device *device,
@@ -66,6 +88,12 @@ struct burin_device_ops {
             uint64_t from,
             size_t bytes,
             struct burin_error *err);
+    enum burin_status (*copy)(
+            struct burin_queue *queue,
+            uint64_t to,
+            uint64_t from,
+            size_t bytes,
+            struct burin_error *err);
     enum burin_status (*fill)(
             struct burin_queue *queue,
             uint64_t to,
@@ -79,6 +107,18 @@ struct burin_device_ops {
             const struct burin_call *call,
             struct burin_error *err);
     enum burin_status (*finish)(struct burin_queue *queue, struct burin_error *err);
+
+    /* NULL where a device has no graphs. */
+    enum burin_status (*capture)(
+            struct burin_queue *queue,
+            const struct burin_program *program,
+            int kv,
+            const struct burin_call *call,
+            struct burin_graph *graph,
+            struct burin_error *err);
+    enum burin_status (*graph_launch)(
+            struct burin_queue *queue, const struct burin_graph *graph, struct burin_error *err);
+    void (*graph_close)(struct burin_graph *graph);
 
     enum burin_status (*event_record)(
             struct burin_queue *queue, struct burin_event *event, struct burin_error *err);
@@ -108,6 +148,23 @@ enum burin_status burin_device_obtain(
         struct burin_error *err);
 void burin_device_release(struct burin_device *device, uint64_t address, size_t bytes);
 
+/* Addresses for `bytes`, a multiple of the granule, without memory; then memory, zeroed, for a
+ * part that begins and ends on granules and has none yet. BURIN_EUSAGE where the device can't,
+ * see burin_device_can_reserve(). For ledger.c alone. What was put behind them goes back with
+ * the addresses. */
+enum burin_status burin_device_reserve(
+        struct burin_device *device,
+        size_t bytes,
+        uint64_t *address,
+        struct burin_error *err);
+enum burin_status burin_device_back(
+        struct burin_device *device,
+        uint64_t address,
+        size_t bytes,
+        struct burin_error *err);
+void burin_device_unreserve(struct burin_device *device, uint64_t address, size_t bytes);
+bool burin_device_can_reserve(const struct burin_device *device);
+
 /* Where the host can read and write what lies at `address`; NULL where it cannot. */
 void *burin_device_host(struct burin_device *device, uint64_t address);
 
@@ -128,6 +185,12 @@ enum burin_status burin_queue_copy_out(
         uint64_t from,
         size_t bytes,
         struct burin_error *err);
+enum burin_status burin_queue_copy( /* within the device */
+        struct burin_queue *queue,
+        uint64_t to,
+        uint64_t from,
+        size_t bytes,
+        struct burin_error *err);
 enum burin_status burin_queue_fill(
         struct burin_queue *queue,
         uint64_t to,
@@ -135,7 +198,7 @@ enum burin_status burin_queue_fill(
         size_t bytes,
         struct burin_error *err);
 
-/* program->run[kv] on `call`, whose pointers are this device's addresses and which may go
+/* program->run[kv], or enqueue[kv], on `call`, whose pointers are this device's addresses and which may go
  * out of scope at once. BURIN_EUSAGE for a program that has tables only. */
 enum burin_status burin_queue_run(
         struct burin_queue *queue,
@@ -143,6 +206,22 @@ enum burin_status burin_queue_run(
         int kv,
         const struct burin_call *call,
         struct burin_error *err);
+
+/* Record what burin_queue_run() would put on the queue, and make a graph of it, ready to be launched
+ * as often as one likes: instantiated, and uploaded to the device. Nothing runs. BURIN_EUSAGE where
+ * the device has no graphs, see burin_device_has_graphs(). Launching reads inputs and writes results
+ * at the call's addresses. */
+enum burin_status burin_queue_capture(
+        struct burin_queue *queue,
+        const struct burin_program *program,
+        int kv,
+        const struct burin_call *call,
+        struct burin_graph *graph,
+        struct burin_error *err);
+enum burin_status burin_graph_launch(
+        const struct burin_graph *graph, struct burin_queue *queue, struct burin_error *err);
+void burin_graph_close(struct burin_graph *graph);
+bool burin_device_has_graphs(const struct burin_device *device);
 
 /* Wait for everything on the queue. */
 enum burin_status burin_queue_finish(struct burin_queue *queue, struct burin_error *err);

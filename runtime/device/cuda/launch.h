@@ -1,0 +1,48 @@
+/* runtime/device/cuda/launch.h -- What emitted host programs call: put one kernel on a stream.
+ *
+ * Errors   The first one is kept in stream->failure; later launches do nothing. Who enqueued
+ *          a program asks burin_stream_status() behind it.
+ * Memory   Arguments are copied before the return.
+ * Threads  One for a stream. */
+#ifndef BURIN_DEVICE_CUDA_LAUNCH_H
+#define BURIN_DEVICE_CUDA_LAUNCH_H
+
+#include "runtime/base/status.h"
+
+#include <stdint.h>
+
+struct burin_cuda;
+
+/* What has gone wrong on a stream. */
+struct burin_stream_failure {
+    enum burin_status status;
+    struct burin_error error;
+};
+
+struct burin_stream {
+    struct burin_cuda *cuda;
+    void *handle;           /* CUstream */
+    void *const *functions; /* CUfunction of each kernel of the family's burin_cuda_code */
+    struct burin_stream_failure *failure;
+};
+
+struct burin_blocks {
+    int x, y, z;
+};
+
+/* Run kernel number `kernel` on so many blocks of `threads`, each with `shared` bytes of dynamic
+ * shared memory. args[i] points to argument i: a device address (8 bytes) or an int. Without
+ * blocks nothing is run. */
+void burin_launch(
+        const struct burin_stream *stream,
+        int kernel,
+        struct burin_blocks blocks,
+        int threads,
+        int shared,
+        void **args);
+
+/* The first failure since the last call, into `err`. */
+enum burin_status burin_stream_status(
+        const struct burin_stream *stream, struct burin_error *err);
+
+#endif

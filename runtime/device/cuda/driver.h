@@ -120,11 +120,11 @@ enum { CU_EVENT_TIMED = 0, CU_EVENT_BLOCKING = 1, CU_EVENT_UNTIMED = 2 };
 /* ---- Functions ----------------------------------------------------------------------- */
 
 /* X(name, arguments); each returns enum burin_cu_result as an int. A driver that lacks one
- * is too old. */
-/* clang-format off: it takes the stars of a macro's arguments for products */
+ * is too old. (clang-format takes the stars of a macro's arguments for products.) */
+/* clang-format off */
 #define BURIN_DRIVER_CALLS(X)                                                              \
     X(cuInit, (unsigned flags))                                                            \
-    X(cuDriverGetVersion, (int *version)) /*13000: 13.0 */                                 \
+    X(cuDriverGetVersion, (int *version)) /* 13000: 13.0 */                                 \
     X(cuGetErrorName, (int result, const char **name))                                     \
     X(cuGetErrorString, (int result, const char **text))                                   \
     X(cuDeviceGetCount, (int *n))                                                          \

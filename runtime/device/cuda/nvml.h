@@ -29,7 +29,7 @@ struct burin_nvml_process {
 
 enum { NVML_OK = 0, NVML_INSUFFICIENT_SIZE = 7 };
 
-/* clang-format off: it takes the stars of a macro's arguments for products */
+/* clang-format off */
 #define BURIN_NVML_CALLS(X)                                                                \
     X(nvmlInit_v2, int, (void))                                                            \
     X(nvmlShutdown, int, (void))                                                           \

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { WINDOW_BYTES = 1 << 20, JOB_BYTES = 256 * 1024 };
+enum { READ_BYTES = 1 << 20, JOB_BYTES = 256 * 1024 };
 
 /* ---- What all threads share ------------------------------------------------------ */
 
@@ -23,11 +23,18 @@ struct packing {
     const struct burin_family *family;
     const struct burin_checkpoint *checkpoint;
     const struct burin_tensor *const *tensors;
-    uint8_t *arena;
+    size_t arena_bytes; /* what lies behind them is not packed */
+
+    /* The part of the arena that is packed at the moment: tiles that begin in it. */
+    size_t begin;
+    size_t end;
+    uint8_t *to; /* its first byte */
 
     pthread_mutex_t lock; /* for what follows */
     int weight;           /* the next job begins here */
-    int64_t tile;
+    int64_t tile;         /* counted as they lie; -1: this weight's first in the part */
+    size_t packed_from;   /* the least and the greatest byte of the part's tiles */
+    size_t packed_to;
     size_t done;
     enum burin_status status; /* the first failure; ends all */
     struct burin_error *err;
@@ -51,23 +58,45 @@ struct tile_rows {
     size_t offset; /* of the tile, from the weight's begin */
 };
 
-/* Tile `index` in the order of the weight's rows. */
+static int64_t parts_of(const struct burin_weight *weight)
+{
+    return weight->n_matrices ? weight->n_parts : 1;
+}
+
+/* Tile `index` in the order of the arena: the parts of a matrix lie in turn. */
 static struct tile_rows rows_of(
         const struct burin_weight *weight, const struct burin_packed *packed, int64_t index)
 {
     const int64_t n_rows = weight->n_rows / burin_weight_pieces(weight);
     const int64_t n_tiles = (n_rows + BURIN_TILE_ROWS - 1) / BURIN_TILE_ROWS;
-    const int64_t piece = index / n_tiles;
-    const int64_t tile = index % n_tiles;
-    const int64_t n_parts = weight->n_matrices ? weight->n_parts : 1;
+    const int64_t n_parts = parts_of(weight);
+    const int64_t tile = index / n_parts % n_tiles;
+    const int64_t matrix = index / n_parts / n_tiles;
     const int64_t left = n_rows - tile * BURIN_TILE_ROWS;
     return (struct tile_rows){
-        .piece = piece,
+        .piece = matrix * n_parts + index % n_parts,
         .first = tile * BURIN_TILE_ROWS,
         .n = left < BURIN_TILE_ROWS ? (int)left : BURIN_TILE_ROWS,
-        .offset = (size_t)(piece / n_parts * n_tiles + tile) * packed->tile_stride +
-                  (size_t)(piece % n_parts) * packed->tile_bytes,
+        .offset = (size_t)(index / n_parts) * packed->tile_stride +
+                  (size_t)(index % n_parts) * packed->tile_bytes,
     };
+}
+
+/* The first tile of a weight that begins at byte `at` of the arena or behind it. */
+static int64_t first_tile(
+        const struct burin_weight *weight, const struct burin_packed *packed, size_t at)
+{
+    if (at <= packed->offset)
+        return 0;
+    const size_t stride = packed->tile_stride;
+    const int64_t row = (int64_t)((at - packed->offset) / stride);
+    const size_t in_row = (at - packed->offset) % stride;
+    int64_t part = 0;
+    while (part < parts_of(weight) && (size_t)part * packed->tile_bytes < in_row)
+        part++;
+    const int64_t tile = row * parts_of(weight) + part;
+    const int64_t all = burin_weight_tiles(weight);
+    return tile < all ? tile : all;
 }
 
 static size_t row_bytes(const struct burin_weight *weight)
@@ -75,39 +104,55 @@ static size_t row_bytes(const struct burin_weight *weight)
     return (size_t)burin_format_row_bytes(weight->format, weight->n_cols);
 }
 
-/* Weights of programs that the family has no kernels for lie behind its arena. */
-static bool is_packed(const struct burin_family *family, int weight)
+/* Weights of programs that do not run lie behind the arena. */
+static bool is_packed(const struct packing *p, int weight)
 {
-    return family->packed[weight].offset < family->weights_bytes;
+    return p->family->packed[weight].offset < p->arena_bytes;
+}
+
+/* Go on to the first weight that has tiles left in this part. False behind the last. */
+static bool find_tiles(struct packing *p, int64_t *end)
+{
+    for (; p->weight < p->model->n_weights; p->weight++, p->tile = -1) {
+        const struct burin_weight *weight = &p->model->weights[p->weight];
+        const struct burin_packed *packed = &p->family->packed[p->weight];
+        if (!is_packed(p, p->weight) || packed->offset >= p->end)
+            continue;
+        if (p->tile < 0)
+            p->tile = first_tile(weight, packed, p->begin);
+        *end = first_tile(weight, packed, p->end);
+        if (p->tile < *end)
+            return true;
+    }
+    return false;
 }
 
 /* Hand out the next job, in the order of the table, which is that of the arena: the file is
  * read about as it lies. False when none is left or one has failed. */
 static bool next_job(struct packing *p, struct job *job)
 {
+    int64_t all = 0;
     pthread_mutex_lock(&p->lock);
-    while (p->weight < p->model->n_weights && !is_packed(p->family, p->weight))
-        p->weight++;
-    const bool more = !p->status && p->weight < p->model->n_weights;
+    const bool more = !p->status && find_tiles(p, &all);
     if (more) {
         const struct burin_weight *weight = &p->model->weights[p->weight];
+        const struct burin_packed *packed = &p->family->packed[p->weight];
         const size_t bytes = row_bytes(weight);
         assert(bytes > 0); /* gen: rows are whole blocks */
         const int64_t fit = (int64_t)(JOB_BYTES / (bytes * BURIN_TILE_ROWS));
         const int64_t end = p->tile + (fit > 0 ? fit : 1);
-        const int64_t all = burin_weight_tiles(weight);
         job->weight = p->weight;
         job->begin = p->tile;
         job->end = end < all ? end : all;
         job->bytes = 0;
         for (int64_t tile = job->begin; tile < job->end; tile++)
-            job->bytes +=
-                    (size_t)rows_of(weight, &p->family->packed[p->weight], tile).n * bytes;
+            job->bytes += (size_t)rows_of(weight, packed, tile).n * bytes;
+        const size_t from = packed->offset + rows_of(weight, packed, job->begin).offset;
+        const size_t to = packed->offset + rows_of(weight, packed, job->end - 1).offset +
+                          packed->tile_bytes;
+        p->packed_from = from < p->packed_from ? from : p->packed_from;
+        p->packed_to = to > p->packed_to ? to : p->packed_to;
         p->tile = job->end;
-        if (job->end == all) {
-            p->weight++;
-            p->tile = 0;
-        }
     }
     pthread_mutex_unlock(&p->lock);
     return more;
@@ -196,7 +241,7 @@ static enum burin_status pack_tile(
     const size_t bytes = wider ? 2 * (size_t)weight->n_cols : row_bytes(weight);
     const struct tile_rows at = rows_of(weight, packed, tile);
     const size_t offset = packed->offset + at.offset;
-    assert(offset + packed->tile_bytes <= p->family->weights_bytes);
+    assert(offset >= p->begin && offset + packed->tile_bytes <= p->arena_bytes);
 
     int64_t source[BURIN_TILE_ROWS] = { 0 };
     const uint8_t *rows[BURIN_TILE_ROWS] = { NULL };
@@ -216,7 +261,7 @@ static enum burin_status pack_tile(
         widen(w->widened, rows[0], weight->n_cols, tensor->type->format);
         rows[0] = (const uint8_t *)w->widened;
     }
-    packed->pack(p->arena + offset, rows, at.n, weight->n_cols);
+    packed->pack(p->to + (offset - p->begin), rows, at.n, weight->n_cols);
     return BURIN_OK;
 }
 
@@ -282,7 +327,7 @@ static enum burin_status take_buffers(
     size_t vector;
     longest(model, &row, &vector);
     const size_t tile = row * BURIN_TILE_ROWS;
-    worker->window_bytes = tile > WINDOW_BYTES ? tile : WINDOW_BYTES;
+    worker->window_bytes = tile > READ_BYTES ? tile : READ_BYTES;
     worker->window = burin_arena_take(arena, worker->window_bytes, 1, 64);
     worker->widened = BURIN_TAKE(arena, vector, float);
     if (!worker->window || !worker->widened)
@@ -304,6 +349,132 @@ static void run(struct worker *workers, pthread_t *threads, int n_threads)
         pthread_join(threads[i], NULL);
 }
 
+static enum burin_status take_workers(
+        struct packing *packing,
+        struct burin_arena *buffers,
+        int n_threads,
+        struct worker **workers,
+        pthread_t **threads,
+        struct burin_error *err)
+{
+    *workers = BURIN_TAKE(buffers, (size_t)n_threads, struct worker);
+    *threads = BURIN_TAKE(buffers, (size_t)n_threads, pthread_t);
+    if (!*workers || !*threads)
+        return burin_fail(err, BURIN_ENOMEM, "no room for %d threads", n_threads);
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < n_threads && !status; i++) {
+        (*workers)[i].packing = packing;
+        status = take_buffers(buffers, &(*workers)[i], packing->model, err);
+    }
+    return status;
+}
+
+static size_t largest_tile(const struct packing *p)
+{
+    size_t most = 0;
+    for (int i = 0; i < p->model->n_weights; i++)
+        if (is_packed(p, i) && p->family->packed[i].tile_bytes > most)
+            most = p->family->packed[i].tile_bytes;
+    return most;
+}
+
+/* One part of the arena. */
+static enum burin_status pack_part(
+        struct packing *p,
+        size_t begin,
+        size_t end,
+        uint8_t *to,
+        struct worker *workers,
+        pthread_t *threads,
+        int n_threads)
+{
+    p->begin = begin;
+    p->end = end;
+    p->to = to;
+    p->weight = 0;
+    p->tile = -1;
+    p->packed_from = SIZE_MAX;
+    p->packed_to = 0;
+    run(workers, threads, n_threads);
+    return p->status;
+}
+
+/* Part by part, from one buffer while the other is on its way. */
+static enum burin_status stream(
+        struct packing *p,
+        const struct burin_pack_sink *sink,
+        struct worker *workers,
+        pthread_t *threads,
+        int n_threads,
+        struct burin_error *err)
+{
+    const size_t tile = largest_tile(p);
+    if (sink->buffer_bytes < tile + 64)
+        return burin_fail(
+                err, BURIN_ELIMIT, "weights go in pieces of %zu bytes, a tile has %zu",
+                sink->buffer_bytes, tile);
+    const size_t step =
+            (sink->buffer_bytes - tile) / 64 * 64; /* a tile reaches beyond it */
+    enum burin_status status = BURIN_OK;
+    for (size_t begin = 0, i = 0; begin < p->arena_bytes && !status;
+         begin += step, i ^= 1) {
+        uint8_t *buffer = sink->buffers[i];
+        const size_t left = p->arena_bytes - begin;
+        status = sink->wait(sink->user, (int)i, err);
+        if (!status)
+            status = pack_part(
+                    p, begin, begin + (left < step ? left : step), buffer, workers, threads,
+                    n_threads);
+        if (!status && p->packed_to)
+            status = sink->send(
+                    sink->user, (int)i, p->packed_from, buffer + (p->packed_from - begin),
+                    p->packed_to - p->packed_from, err);
+    }
+    for (int i = 0; i < 2; i++) { /* also behind a failure: the buffers are in use */
+        const enum burin_status waited = sink->wait(sink->user, i, status ? NULL : err);
+        status = status ? status : waited;
+    }
+    return status;
+}
+
+static enum burin_status pack_all(
+        struct packing *packing,
+        uint8_t *arena,
+        const struct burin_pack_sink *sink,
+        int n_threads,
+        burin_pack_report *report,
+        void *user,
+        struct burin_error *err)
+{
+    const struct burin_model *model = packing->model;
+    size_t total = 0;
+    for (int i = 0; i < model->n_weights; i++)
+        if (is_packed(packing, i))
+            total += (size_t)model->weights[i].n_rows * row_bytes(&model->weights[i]);
+    if ((size_t)n_threads > total / JOB_BYTES + 1) /* a small model has no work for all */
+        n_threads = (int)(total / JOB_BYTES + 1);
+
+    struct burin_arena buffers = { 0 };
+    struct worker *workers = NULL;
+    pthread_t *threads = NULL;
+    enum burin_status status =
+            take_workers(packing, &buffers, n_threads, &workers, &threads, err);
+    if (!status) {
+        workers[0].report = report;
+        workers[0].user = user;
+        workers[0].total = total;
+        status = sink ? stream(packing, sink, workers, threads, n_threads, err)
+                      : pack_part(
+                                packing, 0, packing->arena_bytes, arena, workers, threads,
+                                n_threads);
+    }
+    if (!status && report && !report(user, total, total))
+        status = burin_fail(err, BURIN_ESTOPPED, "interrupted while packing weights");
+    burin_arena_close(&buffers);
+    pthread_mutex_destroy(&packing->lock);
+    return status;
+}
+
 enum burin_status burin_pack(
         const struct burin_model *model,
         const struct burin_family *family,
@@ -320,37 +491,33 @@ enum burin_status burin_pack(
         .family = family,
         .checkpoint = checkpoint,
         .tensors = tensors,
-        .arena = arena,
+        .arena_bytes = family->weights_bytes,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .err = err,
     };
-    size_t total = 0;
-    for (int i = 0; i < model->n_weights; i++)
-        if (is_packed(family, i))
-            total += (size_t)model->weights[i].n_rows * row_bytes(&model->weights[i]);
-    if ((size_t)n_threads > total / JOB_BYTES + 1) /* a small model has no work for all */
-        n_threads = (int)(total / JOB_BYTES + 1);
+    return pack_all(&packing, arena, NULL, n_threads, report, user, err);
+}
 
-    struct burin_arena buffers = { 0 };
-    enum burin_status status = BURIN_OK;
-    struct worker *workers = BURIN_TAKE(&buffers, (size_t)n_threads, struct worker);
-    pthread_t *threads = BURIN_TAKE(&buffers, (size_t)n_threads, pthread_t);
-    if (!workers || !threads)
-        status = burin_fail(err, BURIN_ENOMEM, "no room for %d threads", n_threads);
-    for (int i = 0; i < n_threads && !status; i++) {
-        workers[i].packing = &packing;
-        status = take_buffers(&buffers, &workers[i], model, err);
-    }
-    if (!status) {
-        workers[0].report = report;
-        workers[0].user = user;
-        workers[0].total = total;
-        run(workers, threads, n_threads);
-        status = packing.status;
-    }
-    if (!status && report && !report(user, total, total))
-        status = burin_fail(err, BURIN_ESTOPPED, "interrupted while packing weights");
-    burin_arena_close(&buffers);
-    pthread_mutex_destroy(&packing.lock);
-    return status;
+enum burin_status burin_pack_stream(
+        const struct burin_model *model,
+        const struct burin_family *family,
+        const struct burin_checkpoint *checkpoint,
+        const struct burin_tensor *const *tensors,
+        size_t arena_bytes,
+        const struct burin_pack_sink *sink,
+        int n_threads,
+        burin_pack_report *report,
+        void *user,
+        struct burin_error *err)
+{
+    struct packing packing = {
+        .model = model,
+        .family = family,
+        .checkpoint = checkpoint,
+        .tensors = tensors,
+        .arena_bytes = arena_bytes,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .err = err,
+    };
+    return pack_all(&packing, NULL, sink, n_threads, report, user, err);
 }

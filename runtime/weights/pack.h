@@ -37,4 +37,40 @@ enum burin_status burin_pack(
         void *user,
         struct burin_error *err);
 
+/* Two buffers of a memory that the packed bytes are copied out of, one while the other is
+ * filled. */
+struct burin_pack_sink {
+    uint8_t *buffers[2]; /* aligned to 64 */
+    size_t buffer_bytes; /* of each: more than the largest tile, 32 MiB are enough for all */
+
+    /* Until buffer `i` may be written again. */
+    enum burin_status (*wait)(void *user, int i, struct burin_error *err);
+
+    /* Begin to copy `n` bytes, which are from buffer `i`, to byte `offset` of the arena. What
+     * lies between tiles means nothing. */
+    enum burin_status (*send)(
+            void *user,
+            int i,
+            size_t offset,
+            const uint8_t *bytes,
+            size_t n,
+            struct burin_error *err);
+    void *user;
+};
+
+/* The same to an arena that the host cannot write, `arena_bytes` of it: weights behind them are
+ * left out. `sink` is called on the caller's thread; both buffers have been waited for when it
+ * returns. BURIN_ELIMIT where they are too small. */
+enum burin_status burin_pack_stream(
+        const struct burin_model *model,
+        const struct burin_family *family,
+        const struct burin_checkpoint *checkpoint,
+        const struct burin_tensor *const *tensors,
+        size_t arena_bytes,
+        const struct burin_pack_sink *sink,
+        int n_threads,
+        burin_pack_report *report,
+        void *user,
+        struct burin_error *err);
+
 #endif

@@ -245,3 +245,110 @@ SPEC(safetensors_have_no_pairs_to_undo)
     for (int i = 0; i < N_ROWS; i++)
         assert_true(row[i] == (float)i);
 }
+
+/* ---- To an arena that the host cannot write ---------------------------------------------- */
+
+static uint8_t far_away[WEIGHTS_BYTES];
+
+/* A copy takes until the next one of its buffer: the bytes must stay as they are. */
+struct far_sink {
+    struct burin_pack_sink sink;
+    const uint8_t *from[2];
+    size_t offset[2], n[2];
+    size_t most; /* of one copy */
+    int fail_in;
+};
+
+static enum burin_status land(void *user, int i, struct burin_error *e)
+{
+    struct far_sink *sink = user;
+    (void)e;
+    if (sink->n[i])
+        memcpy(far_away + sink->offset[i], sink->from[i], sink->n[i]);
+    sink->n[i] = 0;
+    return BURIN_OK;
+}
+
+static enum burin_status leave(
+        void *user,
+        int i,
+        size_t offset,
+        const uint8_t *bytes,
+        size_t n,
+        struct burin_error *e)
+{
+    struct far_sink *sink = user;
+    if (sink->fail_in > 0 && --sink->fail_in == 0)
+        return burin_fail(e, BURIN_EIO, "no copy");
+    assert_true(offset + n <= WEIGHTS_BYTES);
+    assert_true(
+            bytes >= sink->sink.buffers[i] &&
+            bytes + n <= sink->sink.buffers[i] + sink->sink.buffer_bytes);
+    sink->from[i] = bytes;
+    sink->offset[i] = offset;
+    sink->n[i] = n;
+    sink->most = n > sink->most ? n : sink->most;
+    return BURIN_OK;
+}
+
+static struct far_sink sink_of(size_t buffer_bytes)
+{
+    static _Alignas(64) uint8_t buffers[2][WEIGHTS_BYTES + 8192];
+    struct far_sink sink = { .sink = { .buffers = { buffers[0], buffers[1] },
+                                       .buffer_bytes = buffer_bytes,
+                                       .wait = land,
+                                       .send = leave } };
+    memset(buffers, 0, sizeof buffers);
+    memset(far_away, 0, sizeof far_away);
+    return sink;
+}
+
+static enum burin_status pack_far(struct far_sink *sink, int n_threads)
+{
+    sink->sink.user = sink;
+    return burin_pack_stream(
+            &tiny, &tiny_family, &checkpoint, bound, WEIGHTS_BYTES, &sink->sink, n_threads,
+            NULL, NULL, &err);
+}
+
+static size_t largest_tile(void)
+{
+    size_t most = 0;
+    for (int i = 0; i < tiny.n_weights; i++)
+        if (tiny_family.packed[i].tile_bytes > most)
+            most = tiny_family.packed[i].tile_bytes;
+    return most;
+}
+
+SPEC(an_arena_far_away_gets_the_same_bytes_through_buffers_of_any_size)
+{
+    static uint8_t in_zeros[WEIGHTS_BYTES]; /* what differs lies between tiles */
+    open_tiny(write_tiny("tiny.gguf"));
+    memset(arena, 0, sizeof arena);
+    assert_int_equal(pack(1, NULL, NULL), BURIN_OK);
+    memcpy(in_zeros, arena, sizeof in_zeros);
+    memset(arena, 0xee, sizeof arena);
+    assert_int_equal(pack(1, NULL, NULL), BURIN_OK);
+    for (size_t bytes = largest_tile() + 64; bytes < WEIGHTS_BYTES + 8192; bytes += 1088) {
+        struct far_sink sink = sink_of(bytes);
+
+        assert_int_equal(pack_far(&sink, 1 + (int)(bytes / 64 % 3)), BURIN_OK);
+
+        for (size_t i = 0; i < WEIGHTS_BYTES; i++)
+            assert_true(arena[i] != in_zeros[i] || far_away[i] == arena[i]);
+        assert_true(sink.most <= bytes);
+    }
+}
+
+SPEC(a_copy_that_fails_ends_it_and_no_buffer_is_left_in_use)
+{
+    open_tiny(write_tiny("tiny.gguf"));
+    for (int fail_in = 1; fail_in <= 3; fail_in++) {
+        struct far_sink sink = sink_of(largest_tile() + 1024);
+        sink.fail_in = fail_in;
+        assert_int_equal(pack_far(&sink, 2), BURIN_EIO);
+        assert_int_equal(sink.n[0] + sink.n[1], 0);
+    }
+    struct far_sink small = sink_of(largest_tile());
+    assert_int_equal(pack_far(&small, 1), BURIN_ELIMIT);
+}

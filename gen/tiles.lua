@@ -159,6 +159,18 @@ function tiles.gather(format, k)
   }
 end
 
+-- What reads a tile on a GPU, by its name: NAME_at(tile, row, column) one element, and what
+-- gen/cuda_tiles.lua says. Only float formats may have a k that is no multiple of 32.
+function tiles.cuda_weight(format, k)
+  local words = { template = "cuda/words.cu", name = "words", params = {} }
+  local whole = k % 32 == 0
+  return {
+    template = format.cuda.template, needs = { words },
+    name = "weight_" .. format.name .. (whole and "" or "_" .. k),
+    params = { weight = format, k = whole and 32 or k },
+  }
+end
+
 -- Floats are multiplied strip by strip, with their sums in scratch; int8 and bf16 need none.
 function tiles.takes_scratch(node) return node.inputs.x.act == "f32" end
 

@@ -9,6 +9,7 @@ local bf16 = {
   act = { default = "bf16", exact = "f32" },
   pack = "cpu/pack_bf16.c",
   gather = "cpu/gather_bf16.c",
+  cuda = { template = "cuda/weight_bf16.cu", words = 16 }, -- gen/cuda_tiles.lua
 }
 
 function bf16.tile_bytes(k) return (k + 1) // 2 * 128 end

@@ -8,6 +8,7 @@ local f16 = {
   act = { default = "f32", exact = "f32" },
   pack = "cpu/pack_f16.c",
   gather = "cpu/gather_f16.c",
+  cuda = { template = "cuda/weight_f16.cu", words = 16 }, -- gen/cuda_tiles.lua
 }
 
 function f16.tile_bytes(k) return k * 32 * 2 end

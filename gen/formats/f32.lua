@@ -8,6 +8,7 @@ local f32 = {
   act = { default = "f32", exact = "f32" },
   pack = "cpu/pack_f32.c",
   gather = "cpu/gather_f32.c",
+  cuda = { template = "cuda/weight_f32.cu", words = 16 }, -- gen/cuda_tiles.lua
 }
 
 function f32.tile_bytes(k) return k * 32 * 4 end

@@ -9,6 +9,7 @@ local q4_0 = {
   act = { default = "q8", exact = "f32" },
   pack = "cpu/pack_q4.c",
   gather = "cpu/gather_q4.c",
+  cuda = { template = "cuda/weight_q4.cu", words = 6 }, -- gen/cuda_tiles.lua
   nibbles = true, minimum = false, group_bytes = 576, quants_at = 64,
 }
 

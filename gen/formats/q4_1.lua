@@ -12,6 +12,7 @@ local q4_1 = {
   act = { default = "q8", exact = "f32" },
   pack = "cpu/pack_q4.c",
   gather = "cpu/gather_q4.c",
+  cuda = { template = "cuda/weight_q4.cu", words = 8 }, -- gen/cuda_tiles.lua
   -- For templates: nibbles, a minimum, and the bytes of 32 rows x 32 columns.
   nibbles = true, minimum = true, group_bytes = 640, quants_at = 128,
 }

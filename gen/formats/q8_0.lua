@@ -11,6 +11,7 @@ local q8_0 = {
   act = { default = "q8", exact = "f32" },
   pack = "cpu/pack_q8_0.c",
   gather = "cpu/gather_q8_0.c",
+  cuda = { template = "cuda/weight_q8_0.cu", words = 10 }, -- gen/cuda_tiles.lua
   nibbles = false, minimum = false, group_bytes = 1088, quants_at = 64,
 }
 

@@ -117,7 +117,9 @@ struct burin_device_ops {
             struct burin_graph *graph,
             struct burin_error *err);
     enum burin_status (*graph_launch)(
-            struct burin_queue *queue, const struct burin_graph *graph, struct burin_error *err);
+            struct burin_queue *queue,
+            const struct burin_graph *graph,
+            struct burin_error *err);
     void (*graph_close)(struct burin_graph *graph);
 
     enum burin_status (*event_record)(
@@ -129,8 +131,9 @@ struct burin_device_ops {
 /* The head of every implementation's own struct. */
 struct burin_device {
     const struct burin_device_ops *ops;
-    const char *name; /* "cpu" */
-    size_t granule;   /* memory is given out in multiples of this */
+    const char *name;  /* "cpu" */
+    size_t granule;    /* memory is given out in multiples of this */
+    const char *owner; /* of what is being obtained, for messages; the ledger sets it */
 };
 
 /* `available` is what we may still take at this moment, of `total`. */
@@ -185,12 +188,12 @@ enum burin_status burin_queue_copy_out(
         uint64_t from,
         size_t bytes,
         struct burin_error *err);
-enum burin_status burin_queue_copy( /* within the device */
-        struct burin_queue *queue,
-        uint64_t to,
-        uint64_t from,
-        size_t bytes,
-        struct burin_error *err);
+enum burin_status burin_queue_copy(/* within the device */
+                                   struct burin_queue *queue,
+                                   uint64_t to,
+                                   uint64_t from,
+                                   size_t bytes,
+                                   struct burin_error *err);
 enum burin_status burin_queue_fill(
         struct burin_queue *queue,
         uint64_t to,
@@ -219,7 +222,9 @@ enum burin_status burin_queue_capture(
         struct burin_graph *graph,
         struct burin_error *err);
 enum burin_status burin_graph_launch(
-        const struct burin_graph *graph, struct burin_queue *queue, struct burin_error *err);
+        const struct burin_graph *graph,
+        struct burin_queue *queue,
+        struct burin_error *err);
 void burin_graph_close(struct burin_graph *graph);
 bool burin_device_has_graphs(const struct burin_device *device);
 

@@ -138,6 +138,7 @@ enum burin_status burin_ledger_take(
 
     uint64_t obtained = 0;
     if (rounded) {
+        ledger->device->owner = owner;
         status = burin_device_obtain(ledger->device, rounded, &obtained, err);
         if (status)
             return status;

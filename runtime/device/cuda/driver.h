@@ -2,8 +2,9 @@
  * it, with types of our own, so that a binary neither links the driver nor is built with
  * NVIDIA's headers.
  *
- * Tables   burin_driver_open() (open.h) fills one from libcuda; runtime/device/virtual fills
- *          one with functions of its own. Nothing else in the runtime tells them apart.
+ * Tables   burin_driver_open() (open.h) fills one from libcuda; runtime/device/virtual
+ *          fills one with functions of its own. Nothing else in the runtime tells them
+ *          apart.
  * Names    Those that the library exports, not those that cuda.h's macros hide: plain
  *          cuMemAlloc is the function of CUDA 3. tests/gpu holds the list to the toolkit's
  *          stub library and the arguments to its cuda.h.
@@ -124,7 +125,7 @@ enum { CU_EVENT_TIMED = 0, CU_EVENT_BLOCKING = 1, CU_EVENT_UNTIMED = 2 };
 /* clang-format off */
 #define BURIN_DRIVER_CALLS(X)                                                              \
     X(cuInit, (unsigned flags))                                                            \
-    X(cuDriverGetVersion, (int *version)) /* 13000: 13.0 */                                 \
+    X(cuDriverGetVersion, (int *version))                                                  \
     X(cuGetErrorName, (int result, const char **name))                                     \
     X(cuGetErrorString, (int result, const char **text))                                   \
     X(cuDeviceGetCount, (int *n))                                                          \

@@ -17,7 +17,7 @@ enum { NVRTC_OK = 0, NVRTC_OUT_OF_MEMORY = 1, NVRTC_COMPILATION = 6 };
     X(nvrtcVersion, int, (int *major, int *minor))                                         \
     X(nvrtcGetErrorString, const char *, (int result))                                     \
     X(nvrtcGetNumSupportedArchs, int, (int *n))                                            \
-    X(nvrtcGetSupportedArchs, int, (int *archs)) /* 90 */                                   \
+    X(nvrtcGetSupportedArchs, int, (int *archs)) /* 90 */                                  \
     X(nvrtcCreateProgram, int,                                                             \
       (struct burin_nvrtc_program **program, const char *text, const char *name,           \
        int n_headers, const char *const *headers, const char *const *names))               \

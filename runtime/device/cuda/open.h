@@ -2,13 +2,13 @@
  * from them. A binary needs none of them until here.
  *
  * Where    Each first where its variable says, a path: $BURIN_CUDA_DRIVER, $BURIN_NVRTC,
- *          $BURIN_NVML; there alone then. The driver and NVML otherwise by their names in the
- *          loader's path; NVRTC there, under /usr/local/cuda, and where the packages of PyPI
- *          put it beside our binary's folder or in $VIRTUAL_ENV.
+ *          $BURIN_NVML; there alone then. The driver and NVML otherwise by their names in
+ *          the loader's path; NVRTC there, under /usr/local/cuda, and where the packages of
+ *          PyPI put it beside our binary's folder or in $VIRTUAL_ENV.
  * Memory   A table is the caller's. Closing a zeroed one, or one of a virtual GPU, does
  *          nothing.
- * Errors   BURIN_EMISSING where a library is not there or lacks a function that we call: the
- *          message says what was looked for, and what to install. */
+ * Errors   BURIN_EMISSING where a library is not there or lacks a function that we call:
+ *          the message says what was looked for, and what to install. */
 #ifndef BURIN_DEVICE_CUDA_OPEN_H
 #define BURIN_DEVICE_CUDA_OPEN_H
 
@@ -17,8 +17,8 @@
 #include "runtime/device/cuda/nvml.h"
 #include "runtime/device/cuda/nvrtc.h"
 
-/* The least version of the driver that we run on: its graphs take 4 times less memory a node
- * than those before it. As cuDriverGetVersion() says it. */
+/* The least version of the driver that we run on: its graphs take 4 times less memory a
+ * node than those before it. As cuDriverGetVersion() says it. */
 enum { BURIN_LEAST_DRIVER = 12040 };
 
 /* Opens the library and calls cuInit(). Also BURIN_EMISSING: the library is the toolkit's
@@ -26,7 +26,9 @@ enum { BURIN_LEAST_DRIVER = 12040 };
 enum burin_status burin_driver_open(struct burin_driver *driver, struct burin_error *err);
 void burin_driver_close(struct burin_driver *driver);
 
-enum burin_status burin_nvrtc_open(struct burin_nvrtc *nvrtc, struct burin_error *err);
+/* The newest that makes code for a driver of that version, 13000; 0: the newest. */
+enum burin_status burin_nvrtc_open(
+        struct burin_nvrtc *nvrtc, int driver_version, struct burin_error *err);
 void burin_nvrtc_close(struct burin_nvrtc *nvrtc);
 
 /* Opens the library and calls nvmlInit_v2(). */

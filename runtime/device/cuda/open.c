@@ -1,0 +1,338 @@
+#include "runtime/device/cuda/open.h"
+
+#include "runtime/base/span.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A variable's value, or NULL where it is not set or empty. */
+static const char *set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* dlsym() gives an object's pointer where we want a function's, which C cannot convert. */
+static int resolve(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* Open what `variable` names, or the library of that name from the loader's path. */
+static void *open_library(
+        const char *variable, const char *name, const char **found, const char **why)
+{
+    const char *path = set(variable);
+    *found = path ? path : name;
+    void *library = dlopen(*found, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        *why = dlerror();
+    return library;
+}
+
+/* ---- The driver ---------------------------------------------------------------------- */
+
+static enum burin_status refuse_driver(
+        const struct burin_driver *driver, int result, struct burin_error *err)
+{
+    switch (result) {
+    case CU_STUB_LIBRARY:
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "%s is the CUDA toolkit's stub, which programs are linked with: the "
+                "driver's "
+                "own library is missing. Install NVIDIA's driver, or take the stub's "
+                "folder "
+                "out of LD_LIBRARY_PATH",
+                driver->found);
+    case CU_NO_DEVICE:
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "cuInit, of %s: the driver is there, but no GPU that we may use (of a "
+                "container, see that it was started with GPUs; CUDA_VISIBLE_DEVICES is %s)",
+                driver->found,
+                set("CUDA_VISIBLE_DEVICES") ? set("CUDA_VISIBLE_DEVICES") : "not set");
+    case CU_DRIVER_MISMATCH:
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "cuInit, of %s: the driver's library and its kernel module are of "
+                "different "
+                "versions, as after an update: load the new module, or restart the machine",
+                driver->found);
+    default:
+        break;
+    }
+    const char *name = NULL;
+    if (!driver->cuGetErrorName || driver->cuGetErrorName(result, &name) || !name)
+        name = "a result that the driver has no name for";
+    return burin_fail(
+            err, BURIN_EMISSING, "cuInit, of %s: %s (%d)", driver->found, name, result);
+}
+
+static enum burin_status check_driver_version(
+        const struct burin_driver *driver, struct burin_error *err)
+{
+    int version = 0;
+    if (!driver->cuDriverGetVersion || driver->cuDriverGetVersion(&version))
+        return burin_fail(
+                err, BURIN_EMISSING, "%s does not tell its version: it is no CUDA driver",
+                driver->found);
+    if (version >= BURIN_LEAST_DRIVER)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_EMISSING,
+            "%s is of CUDA %d.%d, %d.%d or later is needed: update NVIDIA's driver",
+            driver->found, version / 1000, version % 1000 / 10, BURIN_LEAST_DRIVER / 1000,
+            BURIN_LEAST_DRIVER % 1000 / 10);
+}
+
+static enum burin_status fill_driver(struct burin_driver *driver, struct burin_error *err)
+{
+    const char *missing = NULL;
+#define BURIN_CALL(name, arguments)                                                        \
+    if (!resolve(driver->library, #name, &driver->name) && !missing)                       \
+        missing = #name;
+    BURIN_DRIVER_CALLS(BURIN_CALL)
+#undef BURIN_CALL
+
+    /* The stub has no version, and an old driver not every function. */
+    const int result = driver->cuInit ? driver->cuInit(0) : CU_OK;
+    if (result == CU_STUB_LIBRARY)
+        return refuse_driver(driver, result, err);
+    const enum burin_status status = check_driver_version(driver, err);
+    if (status)
+        return status;
+    if (missing)
+        return burin_fail(
+                err, BURIN_EMISSING, "%s has no %s: it is no CUDA driver", driver->found,
+                missing);
+    return result ? refuse_driver(driver, result, err) : BURIN_OK;
+}
+
+enum burin_status burin_driver_open(struct burin_driver *driver, struct burin_error *err)
+{
+    *driver = (struct burin_driver){ 0 };
+    const char *found = NULL;
+    const char *why = NULL;
+    driver->library = open_library("BURIN_CUDA_DRIVER", "libcuda.so.1", &found, &why);
+    if (!driver->library)
+        return burin_fail(
+                err, BURIN_EMISSING, "NVIDIA's driver is not there (%s): install it", why);
+    snprintf(driver->found, sizeof driver->found, "%s", found);
+
+    const enum burin_status status = fill_driver(driver, err);
+    if (status)
+        burin_driver_close(driver);
+    return status;
+}
+
+void burin_driver_close(struct burin_driver *driver)
+{
+    if (driver->library)
+        dlclose(driver->library);
+    *driver = (struct burin_driver){ 0 };
+}
+
+/* ---- NVRTC --------------------------------------------------------------------------- */
+
+/* Releases of CUDA by their first number; a driver runs what its own and older ones made.
+ * */
+enum { OLDEST_NVRTC = 12, NEWEST_NVRTC = 13 };
+
+/* Folders that may hold it, as patterns, behind what an environment variable says. */
+static const struct {
+    const char *variable; /* NULL: none */
+    const char *pattern;
+} nvrtc_folders[] = {
+    { NULL, "/usr/local/cuda/lib64" },
+    { NULL, "/usr/local/cuda-*/lib64" },
+    { "CUDA_HOME", "/lib64" },
+    { "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib" },
+    { "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
+    { "CONDA_PREFIX", "/lib" },
+    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib" },
+    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib" },
+};
+
+/* NVRTC opens its builtins by bare name when it compiles, which succeeds where they are
+ * open already: without this, a folder that the loader does not know is of no use. */
+static void *open_builtins(const char *folder)
+{
+    char pattern[600];
+    snprintf(pattern, sizeof pattern, "%s/libnvrtc-builtins.so.*", folder);
+    glob_t paths = { 0 };
+    void *builtins = NULL;
+    if (glob(pattern, 0, NULL, &paths) == 0)
+        for (size_t i = 0; i < paths.gl_pathc && !builtins; i++)
+            builtins = dlopen(paths.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
+    globfree(&paths);
+    return builtins;
+}
+
+/* Whether the library at `path` was opened; a bare name is of the loader's path. */
+static bool open_nvrtc_at(struct burin_nvrtc *nvrtc, const char *path)
+{
+    nvrtc->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!nvrtc->library)
+        return false;
+    snprintf(nvrtc->found, sizeof nvrtc->found, "%s", path);
+
+    const char *slash = strrchr(path, '/');
+    if (slash) {
+        char folder[512];
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+        nvrtc->builtins = open_builtins(folder);
+    }
+    return true;
+}
+
+/* libnvrtc.so.MAJOR in the folders of a pattern. */
+static bool open_nvrtc_in(struct burin_nvrtc *nvrtc, const char *pattern, int major)
+{
+    char file[640];
+    snprintf(file, sizeof file, "%s/libnvrtc.so.%d", pattern, major);
+    glob_t paths = { 0 };
+    bool opened = false;
+    if (glob(file, 0, NULL, &paths) == 0)
+        for (size_t i = 0; i < paths.gl_pathc && !opened; i++)
+            opened = open_nvrtc_at(nvrtc, paths.gl_pathv[i]);
+    globfree(&paths);
+    return opened;
+}
+
+static bool find_nvrtc(struct burin_nvrtc *nvrtc, int newest)
+{
+    const size_t n_folders = sizeof nvrtc_folders / sizeof nvrtc_folders[0];
+    for (int major = newest; major >= OLDEST_NVRTC; major--) {
+        char name[32];
+        snprintf(name, sizeof name, "libnvrtc.so.%d", major);
+        if (open_nvrtc_at(nvrtc, name))
+            return true;
+        for (size_t i = 0; i < n_folders; i++) {
+            const char *variable = nvrtc_folders[i].variable;
+            const char *begin = variable ? set(variable) : "";
+            char pattern[512];
+            if (!begin)
+                continue;
+            snprintf(pattern, sizeof pattern, "%s%s", begin, nvrtc_folders[i].pattern);
+            if (open_nvrtc_in(nvrtc, pattern, major))
+                return true;
+        }
+    }
+    return false;
+}
+
+static enum burin_status fill_nvrtc(
+        struct burin_nvrtc *nvrtc, int driver_major, struct burin_error *err)
+{
+    const char *missing = NULL;
+#define BURIN_CALL(name, result, arguments)                                                \
+    if (!resolve(nvrtc->library, #name, &nvrtc->name) && !missing)                         \
+        missing = #name;
+    BURIN_NVRTC_CALLS(BURIN_CALL)
+#undef BURIN_CALL
+    if (missing)
+        return burin_fail(
+                err, BURIN_EMISSING, "%s has no %s: it is no NVRTC of CUDA %d or later",
+                nvrtc->found, missing, OLDEST_NVRTC);
+
+    int major = 0;
+    int minor = 0;
+    if (nvrtc->nvrtcVersion(&major, &minor))
+        return burin_fail(
+                err, BURIN_EMISSING, "nvrtcVersion, of %s: it does not answer",
+                nvrtc->found);
+    if (driver_major && major > driver_major)
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "%s is NVRTC %d.%d, whose code a driver of CUDA %d does not load: update "
+                "NVIDIA's driver, or install NVRTC %d",
+                nvrtc->found, major, minor, driver_major, driver_major);
+    return BURIN_OK;
+}
+
+enum burin_status burin_nvrtc_open(
+        struct burin_nvrtc *nvrtc, int driver_version, struct burin_error *err)
+{
+    *nvrtc = (struct burin_nvrtc){ 0 };
+    const int driver_major = driver_version / 1000;
+    const int newest =
+            driver_major && driver_major < NEWEST_NVRTC ? driver_major : NEWEST_NVRTC;
+    const char *path = set("BURIN_NVRTC");
+    if (path && !open_nvrtc_at(nvrtc, path))
+        return burin_fail(
+                err, BURIN_EMISSING, "BURIN_NVRTC names %s, which does not open: %s",
+                burin_show(burin_span_of(path)).text, dlerror());
+    if (!path && !find_nvrtc(nvrtc, newest))
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "NVRTC, which compiles the kernels for this GPU, is not there: install "
+                "libnvrtc.so.%d (of CUDA's toolkit, or `pip install nvidia-cuda-nvrtc` in "
+                "an active environment), or name it in BURIN_NVRTC",
+                newest);
+
+    const enum burin_status status = fill_nvrtc(nvrtc, driver_major, err);
+    if (status)
+        burin_nvrtc_close(nvrtc);
+    return status;
+}
+
+void burin_nvrtc_close(struct burin_nvrtc *nvrtc)
+{
+    if (nvrtc->library)
+        dlclose(nvrtc->library);
+    if (nvrtc->builtins)
+        dlclose(nvrtc->builtins);
+    *nvrtc = (struct burin_nvrtc){ 0 };
+}
+
+/* ---- NVML ---------------------------------------------------------------------------- */
+
+static enum burin_status fill_nvml(
+        struct burin_nvml *nvml, const char *found, struct burin_error *err)
+{
+#define BURIN_CALL(name, result, arguments)                                                \
+    if (!resolve(nvml->library, #name, &nvml->name))                                       \
+        return burin_fail(err, BURIN_EMISSING, "%s has no " #name, found);
+    BURIN_NVML_CALLS(BURIN_CALL)
+#undef BURIN_CALL
+    const int result = nvml->nvmlInit_v2();
+    if (result)
+        return burin_fail(
+                err, BURIN_EMISSING, "nvmlInit_v2, of %s: %s (%d)", found,
+                nvml->nvmlErrorString(result), result);
+    return BURIN_OK;
+}
+
+enum burin_status burin_nvml_open(struct burin_nvml *nvml, struct burin_error *err)
+{
+    *nvml = (struct burin_nvml){ 0 };
+    const char *found = NULL;
+    const char *why = NULL;
+    nvml->library = open_library("BURIN_NVML", "libnvidia-ml.so.1", &found, &why);
+    if (!nvml->library)
+        return burin_fail(
+                err, BURIN_EMISSING, "NVIDIA's management library is not there (%s)", why);
+
+    const enum burin_status status = fill_nvml(nvml, found, err);
+    if (status) {
+        dlclose(nvml->library);
+        *nvml = (struct burin_nvml){ 0 };
+    }
+    return status;
+}
+
+void burin_nvml_close(struct burin_nvml *nvml)
+{
+    if (nvml->library) {
+        nvml->nvmlShutdown();
+        dlclose(nvml->library);
+    }
+    *nvml = (struct burin_nvml){ 0 };
+}

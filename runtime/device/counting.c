@@ -52,6 +52,68 @@ static void release(struct burin_device *device, uint64_t address, size_t bytes)
     counting->n_buffers--;
 }
 
+/* ---- Addresses first ----------------------------------------------------------------- */
+
+static struct burin_counting_range *range_at(
+        struct burin_counting *counting, uint64_t address, size_t bytes)
+{
+    for (int i = 0; i < BURIN_COUNTING_RANGES; i++) {
+        struct burin_counting_range *range = &counting->ranges[i];
+        if (range->bytes && address >= range->address &&
+            address + bytes <= range->address + range->bytes)
+            return range;
+    }
+    return NULL;
+}
+
+static enum burin_status reserve(
+        struct burin_device *device,
+        size_t bytes,
+        uint64_t *address,
+        struct burin_error *err)
+{
+    struct burin_counting *counting = counting_of(device);
+    for (int i = 0; i < BURIN_COUNTING_RANGES; i++) {
+        struct burin_counting_range *range = &counting->ranges[i];
+        if (range->bytes)
+            continue;
+        *range = (struct burin_counting_range){ counting->next_address, bytes, 0, 0 };
+        *address = range->address;
+        counting->next_address += bytes;
+        return BURIN_OK;
+    }
+    return burin_fail(
+            err, BURIN_ENOMEM, "the counting device has no addresses for %zu bytes", bytes);
+}
+
+static enum burin_status back(
+        struct burin_device *device,
+        uint64_t address,
+        size_t bytes,
+        struct burin_error *err)
+{
+    struct burin_counting *counting = counting_of(device);
+    struct burin_counting_range *range = range_at(counting, address, bytes);
+    assert(range);
+    uint64_t own;
+    const enum burin_status status = obtain(device, bytes, &own, err);
+    if (!status) {
+        range->backed += bytes;
+        range->n_pieces++;
+    }
+    return status;
+}
+
+static void unreserve(struct burin_device *device, uint64_t address, size_t bytes)
+{
+    struct burin_counting *counting = counting_of(device);
+    struct burin_counting_range *range = range_at(counting, address, bytes);
+    assert(range);
+    counting->used -= range->backed;
+    counting->n_buffers -= range->n_pieces;
+    *range = (struct burin_counting_range){ 0 };
+}
+
 static void *host(struct burin_device *device, uint64_t address)
 {
     (void)device;
@@ -186,6 +248,9 @@ void burin_counting_open(struct burin_counting *counting, size_t total, size_t g
         .obtain = obtain,
         .release = release,
         .host = host,
+        .reserve = reserve,
+        .back = back,
+        .unreserve = unreserve,
         .queue_open = queue_open,
         .queue_close = queue_close,
         .copy_in = copy_in,

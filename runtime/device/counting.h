@@ -11,6 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { BURIN_COUNTING_RANGES = 4 };
+
+/* Addresses, and how much memory is behind them. */
+struct burin_counting_range {
+    uint64_t address;
+    size_t bytes; /* 0: free to be reserved */
+    size_t backed;
+    int n_pieces;
+};
+
 struct burin_counting {
     struct burin_device device;
     size_t total;
@@ -18,6 +28,7 @@ struct burin_counting {
     size_t most_used;
     uint64_t next_address;
     int n_buffers; /* obtained and not yet released */
+    struct burin_counting_range ranges[BURIN_COUNTING_RANGES];
     int n_queues;
     int n_copies;
     size_t bytes_copied;

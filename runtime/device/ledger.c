@@ -26,6 +26,15 @@ enum burin_status burin_ledger_open(
     return BURIN_OK;
 }
 
+void burin_ledger_begin(
+        struct burin_ledger *ledger, struct burin_device *device, size_t bytes)
+{
+    *ledger = (struct burin_ledger){
+        .device = device,
+        .left = bytes / device->granule * device->granule,
+    };
+}
+
 static int find(const struct burin_ledger *ledger, const char *owner)
 {
     for (int i = 0; i < ledger->n_owners; i++)
@@ -105,6 +114,102 @@ static void add(struct burin_ledger *ledger, struct burin_owner *entry, size_t b
         entry->planned = entry->obtained;
 }
 
+static enum burin_status no_piece(
+        const struct burin_ledger *ledger, const char *owner, struct burin_error *err)
+{
+    if (ledger->n_pieces < BURIN_LEDGER_PIECES)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_ELIMIT, "%s would hold piece %d of the ledger, it has room for %d",
+            owner, ledger->n_pieces + 1, BURIN_LEDGER_PIECES);
+}
+
+static enum burin_status no_bytes(
+        const struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
+        struct burin_error *err)
+{
+    if (bytes <= ledger->left)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_ENOMEM, "%s needs %zu bytes, the device has %zu left", owner, bytes,
+            ledger->left);
+}
+
+/* Rows for the owner and for rounding, so that booking behind the device's yes cannot fail. */
+static enum burin_status make_rows(
+        struct burin_ledger *ledger,
+        const char *owner,
+        bool rounding,
+        struct burin_error *err)
+{
+    if (!row(ledger, owner, err) || (rounding && !row(ledger, "rounding", err)))
+        return BURIN_ELIMIT;
+    return BURIN_OK;
+}
+
+static void book_taken(
+        struct burin_ledger *ledger, const char *owner, size_t bytes, size_t rounded)
+{
+    add(ledger, row(ledger, owner, NULL), bytes);
+    if (rounded > bytes)
+        add(ledger, row(ledger, "rounding", NULL), rounded - bytes);
+}
+
+enum burin_status burin_ledger_take_together(
+        struct burin_ledger *ledger,
+        const char *const *owners,
+        const size_t *bytes,
+        int n,
+        uint64_t *address,
+        struct burin_error *err)
+{
+    const size_t granule = ledger->device->granule;
+    size_t rounded[BURIN_LEDGER_TOGETHER] = { 0 };
+    size_t sum = 0;
+    enum burin_status status = BURIN_OK;
+    if (n < 1 || n > BURIN_LEDGER_TOGETHER)
+        return burin_fail(
+                err, BURIN_ELIMIT, "%d owners of one piece, 1 to %d are possible", n,
+                BURIN_LEDGER_TOGETHER);
+    for (int i = 0; i < n && !status; i++) {
+        if (ledger->sealed)
+            return refuse_sealed(ledger, owners[i], bytes[i], err);
+        status = refuse_unplanned(ledger, owners[i], bytes[i], err);
+        if (!status && bytes[i] > SIZE_MAX / 2 - granule - sum)
+            status = burin_fail(
+                    err, BURIN_ENOMEM, "%s needs more than 2^63 bytes", owners[i]);
+        rounded[i] = burin_round_up(bytes[i], granule);
+        sum += rounded[i];
+    }
+    if (!status)
+        status = no_bytes(ledger, owners[0], sum, err);
+    if (!status)
+        status = no_piece(ledger, owners[0], err);
+    for (int i = 0; i < n && !status; i++)
+        if (i == 0 || bytes[i])
+            status = make_rows(ledger, owners[i], rounded[i] > bytes[i], err);
+    if (status)
+        return status;
+
+    uint64_t obtained = 0;
+    if (sum) {
+        status = burin_device_obtain(ledger->device, sum, &obtained, err);
+        if (status)
+            return status;
+        ledger->pieces[ledger->n_pieces].address = obtained;
+        ledger->pieces[ledger->n_pieces].reserved = false;
+        ledger->pieces[ledger->n_pieces++].bytes = sum;
+    }
+    ledger->left -= sum;
+    for (int i = 0; i < n; i++)
+        if (i == 0 || bytes[i])
+            book_taken(ledger, owners[i], bytes[i], rounded[i]);
+    *address = obtained;
+    return BURIN_OK;
+}
+
 enum burin_status burin_ledger_take(
         struct burin_ledger *ledger,
         const char *owner,
@@ -112,44 +217,93 @@ enum burin_status burin_ledger_take(
         uint64_t *address,
         struct burin_error *err)
 {
+    return burin_ledger_take_together(ledger, &owner, &bytes, 1, address, err);
+}
+
+enum burin_status burin_ledger_reserve(
+        struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
+        uint64_t *address,
+        struct burin_error *err)
+{
+    const size_t rounded = burin_round_up(bytes, ledger->device->granule);
     if (ledger->sealed)
         return refuse_sealed(ledger, owner, bytes, err);
-    enum burin_status status = refuse_unplanned(ledger, owner, bytes, err);
+    enum burin_status status = no_piece(ledger, owner, err);
+    if (!status)
+        status = make_rows(ledger, owner, false, err);
+    if (!status)
+        status = burin_device_reserve(ledger->device, rounded, address, err);
     if (status)
         return status;
+    ledger->pieces[ledger->n_pieces].address = *address;
+    ledger->pieces[ledger->n_pieces].bytes = rounded;
+    ledger->pieces[ledger->n_pieces].backed = 0;
+    ledger->pieces[ledger->n_pieces++].reserved = true;
+    return BURIN_OK;
+}
 
-    const size_t granule = ledger->device->granule;
-    if (bytes > SIZE_MAX - granule)
-        return burin_fail(err, BURIN_ENOMEM, "%s needs more than 2^64 bytes", owner);
-    const size_t rounded = burin_round_up(bytes, granule);
-    if (rounded > ledger->left)
+enum burin_status burin_ledger_back(
+        struct burin_ledger *ledger,
+        const char *owner,
+        uint64_t address,
+        size_t bytes,
+        struct burin_error *err)
+{
+    if (ledger->sealed)
+        return refuse_sealed(ledger, owner, bytes, err);
+    int i = 0;
+    while (i < ledger->n_pieces &&
+           (!ledger->pieces[i].reserved || ledger->pieces[i].address != address))
+        i++;
+    if (i == ledger->n_pieces || bytes > ledger->pieces[i].bytes - ledger->pieces[i].backed)
         return burin_fail(
-                err, BURIN_ENOMEM, "%s needs %zu bytes, the device has %zu left", owner,
-                rounded, ledger->left);
-    if (ledger->n_pieces == BURIN_LEDGER_PIECES)
-        return burin_fail(
-                err, BURIN_ELIMIT,
-                "%s would hold piece %d of the ledger, it has room for %d", owner,
-                ledger->n_pieces + 1, BURIN_LEDGER_PIECES);
+                err, BURIN_EUSAGE, "%s has no addresses left for %zu bytes", owner, bytes);
+    enum burin_status status = no_bytes(ledger, owner, bytes, err);
+    if (!status)
+        status = burin_device_back(
+                ledger->device, address + ledger->pieces[i].backed, bytes, err);
+    if (status)
+        return status;
+    ledger->pieces[i].backed += bytes;
+    ledger->left -= bytes;
+    book_taken(ledger, owner, bytes, bytes);
+    return BURIN_OK;
+}
+
+enum burin_status burin_ledger_unused(
+        struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
+        struct burin_error *err)
+{
     struct burin_owner *entry = row(ledger, owner, err);
-    struct burin_owner *rounding = rounded > bytes ? row(ledger, "rounding", err) : NULL;
-    if (!entry || (rounded > bytes && !rounding))
+    struct burin_owner *rounding = bytes ? row(ledger, "rounding", err) : entry;
+    if (!entry || !rounding)
         return BURIN_ELIMIT;
+    if (bytes > entry->obtained)
+        return burin_fail(
+                err, BURIN_EUSAGE, "%s has obtained %zu bytes, %zu cannot be unused", owner,
+                entry->obtained, bytes);
+    entry->obtained -= bytes;
+    if (bytes)
+        add(ledger, rounding, bytes);
+    return BURIN_OK;
+}
 
-    uint64_t obtained = 0;
-    if (rounded) {
-        ledger->device->owner = owner;
-        status = burin_device_obtain(ledger->device, rounded, &obtained, err);
-        if (status)
-            return status;
-        ledger->pieces[ledger->n_pieces].address = obtained;
-        ledger->pieces[ledger->n_pieces++].bytes = rounded;
-    }
-    ledger->left -= rounded;
+enum burin_status burin_ledger_spend(
+        struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
+        struct burin_error *err)
+{
+    struct burin_owner *entry = row(ledger, owner, err);
+    if (!entry)
+        return BURIN_ELIMIT;
     add(ledger, entry, bytes);
-    if (rounding)
-        add(ledger, rounding, rounded - bytes);
-    *address = obtained;
+    ledger->left -= bytes < ledger->left ? bytes : ledger->left;
+    ledger->left = ledger->left / ledger->device->granule * ledger->device->granule;
     return BURIN_OK;
 }
 
@@ -186,7 +340,7 @@ const struct burin_owner *burin_ledger_owner(
 void burin_ledger_close(struct burin_ledger *ledger)
 {
     for (int i = ledger->n_pieces - 1; i >= 0; i--)
-        burin_device_release(
+        (ledger->pieces[i].reserved ? burin_device_unreserve : burin_device_release)(
                 ledger->device, ledger->pieces[i].address, ledger->pieces[i].bytes);
     *ledger = (struct burin_ledger){ 0 };
 }

@@ -2,6 +2,8 @@
  *
  * Units    Bytes. `planned` is what the generator's tables say; `obtained` is what was taken
  *          of it. What the device's granule adds is an owner of its own, "rounding".
+ * Left     Only what is taken here counts, never what the device has less than before: another
+ *          process may take or give back at any time.
  * Memory   The ledger owns what it hands out and gives it back in burin_ledger_close().
  *          An owner's name is a static string; entries hold the pointer.
  * Threads  One thread until seal; read-only and free to share after it.
@@ -37,6 +39,8 @@ struct burin_ledger {
     struct {
         uint64_t address;
         size_t bytes;
+        bool reserved; /* addresses, the first `backed` bytes of them with memory */
+        size_t backed;
     } pieces[BURIN_LEDGER_PIECES];
 };
 
@@ -47,6 +51,11 @@ enum burin_status burin_ledger_open(
         struct burin_device *device,
         size_t limit,
         struct burin_error *err);
+
+/* The same over `bytes` of it, whatever it has left at this moment: where that is less, it is the
+ * device that refuses. */
+void burin_ledger_begin(
+        struct burin_ledger *ledger, struct burin_device *device, size_t bytes);
 
 /* Say beforehand what `owner` will take. Without it, its plan is what it takes. */
 enum burin_status burin_ledger_plan(
@@ -63,6 +72,50 @@ enum burin_status burin_ledger_take(
         const char *owner,
         size_t bytes,
         uint64_t *address,
+        struct burin_error *err);
+
+/* The same as one piece for several owners, the first bytes[0] for owners[0]: as many granules
+ * as if each had its own. Owners without bytes are left out. */
+enum { BURIN_LEDGER_TOGETHER = 4 };
+enum burin_status burin_ledger_take_together(
+        struct burin_ledger *ledger,
+        const char *const *owners,
+        const size_t *bytes,
+        int n,
+        uint64_t *address,
+        struct burin_error *err);
+
+/* Addresses for `bytes`, rounded up to granules, without memory. */
+enum burin_status burin_ledger_reserve(
+        struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
+        uint64_t *address,
+        struct burin_error *err);
+
+/* Obtain memory for the next `bytes`, whole granules, of what was reserved at `address`, also
+ * beyond the owner's plan. BURIN_ENOMEM where the device or the ledger has less left; nothing
+ * has changed then. */
+enum burin_status burin_ledger_back(
+        struct burin_ledger *ledger,
+        const char *owner,
+        uint64_t address,
+        size_t bytes,
+        struct burin_error *err);
+
+/* Of what an owner has obtained, `bytes` are not used: they are the granule's. */
+enum burin_status burin_ledger_unused(
+        struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
+        struct burin_error *err);
+
+/* Book what the device's driver has taken by itself: it counts, up to all that is left and
+ * also beyond the owner's plan. */
+enum burin_status burin_ledger_spend(
+        struct burin_ledger *ledger,
+        const char *owner,
+        size_t bytes,
         struct burin_error *err);
 
 /* Book `bytes` that came from elsewhere (an arena of base/, a library) to `owner`. */

@@ -191,3 +191,112 @@ SPEC(an_owner_or_a_piece_too_many_is_refused)
     assert_int_equal(counting.n_buffers, BURIN_LEDGER_PIECES);
     burin_ledger_close(&ledger);
 }
+
+/* ---- Addresses before memory ------------------------------------------------------------- */
+
+SPEC(addresses_take_nothing_and_memory_comes_behind_them_in_order)
+{
+    struct burin_ledger ledger = on_a_device_of(1024);
+    uint64_t address;
+
+    assert_int_equal(burin_ledger_reserve(&ledger, "kv", 4000, &address, NULL), BURIN_OK);
+    assert_int_equal(counting.used, 0);
+    assert_int_equal(ledger.left, 1024);
+    assert_int_equal(burin_ledger_back(&ledger, "kv", address, 512, NULL), BURIN_OK);
+    assert_int_equal(burin_ledger_back(&ledger, "kv", address, 448, NULL), BURIN_OK);
+    assert_int_equal(burin_ledger_back(&ledger, "kv", address, 128, NULL), BURIN_ENOMEM);
+
+    assert_int_equal(counting.used, 960);
+    assert_int_equal(ledger.left, 64);
+    assert_int_equal(burin_ledger_owner(&ledger, "kv")->obtained, 960);
+    burin_ledger_close(&ledger);
+    assert_int_equal(counting.used, 0);
+    assert_int_equal(counting.n_buffers, 0);
+}
+
+SPEC(no_more_is_put_behind_addresses_than_they_span)
+{
+    struct burin_ledger ledger = on_a_device_of(4096);
+    uint64_t address;
+    burin_ledger_reserve(&ledger, "kv", 128, &address, NULL);
+    assert_int_equal(burin_ledger_back(&ledger, "kv", address, 128, NULL), BURIN_OK);
+
+    assert_int_equal(burin_ledger_back(&ledger, "kv", address, 64, NULL), BURIN_EUSAGE);
+
+    assert_int_equal(
+            burin_ledger_back(&ledger, "kv", address + 64, 64, NULL), BURIN_EUSAGE);
+    assert_int_equal(counting.used, 128);
+    burin_ledger_close(&ledger);
+}
+
+SPEC(a_granule_that_is_not_used_to_its_end_adds_to_rounding)
+{
+    struct burin_ledger ledger = on_a_device_of(4096);
+    uint64_t address;
+    burin_ledger_reserve(&ledger, "kv", 4096, &address, NULL);
+    burin_ledger_back(&ledger, "kv", address, 640, NULL);
+
+    assert_int_equal(burin_ledger_unused(&ledger, "kv", 40, NULL), BURIN_OK);
+
+    assert_int_equal(burin_ledger_owner(&ledger, "kv")->obtained, 600);
+    assert_int_equal(burin_ledger_owner(&ledger, "rounding")->obtained, 40);
+    assert_int_equal(burin_ledger_unused(&ledger, "kv", 601, NULL), BURIN_EUSAGE);
+    burin_ledger_close(&ledger);
+}
+
+/* ---- What others do ------------------------------------------------------------------------ */
+
+SPEC(a_ledger_of_so_many_bytes_does_not_care_what_the_device_has_left)
+{
+    struct burin_ledger ledger;
+    struct burin_error err = { 0 };
+    uint64_t address;
+    burin_counting_open(&counting, 1024, 64);
+    counting.used = 512; /* another's */
+    burin_ledger_begin(&ledger, &counting.device, 900);
+    assert_int_equal(ledger.left, 896);
+
+    assert_int_equal(
+            burin_ledger_take(&ledger, "weights", 600, &address, &err), BURIN_ENOMEM);
+    assert_string_equal(
+            err.message, "the counting device refuses 640 bytes, it has 512 left");
+    counting.used = 0; /* and gave it back */
+    assert_int_equal(burin_ledger_take(&ledger, "weights", 600, &address, NULL), BURIN_OK);
+    assert_int_equal(
+            burin_ledger_take(&ledger, "arena", 300, &address, &err), BURIN_ENOMEM);
+    assert_string_equal(err.message, "arena needs 320 bytes, the device has 256 left");
+    burin_ledger_close(&ledger);
+}
+
+SPEC(what_the_driver_takes_by_itself_counts_also_beyond_its_plan)
+{
+    struct burin_ledger ledger = on_a_device_of(1024);
+    burin_ledger_plan(&ledger, "context", 100, NULL);
+
+    assert_int_equal(burin_ledger_spend(&ledger, "context", 130, NULL), BURIN_OK);
+
+    assert_int_equal(burin_ledger_owner(&ledger, "context")->obtained, 130);
+    assert_int_equal(ledger.left, (1024 - 130) / 64 * 64);
+    assert_int_equal(burin_ledger_spend(&ledger, "context", 5000, NULL), BURIN_OK);
+    assert_int_equal(ledger.left, 0);
+}
+
+SPEC(owners_that_share_a_piece_get_their_own_granules)
+{
+    static const char *const owners[] = { "windows", "scans", "drafts" };
+    const size_t bytes[] = { 100, 0, 70 };
+    struct burin_ledger ledger = on_a_device_of(1024);
+    uint64_t address;
+
+    assert_int_equal(
+            burin_ledger_take_together(&ledger, owners, bytes, 3, &address, NULL),
+            BURIN_OK);
+
+    assert_int_equal(counting.n_buffers, 1);
+    assert_int_equal(counting.used, 256);
+    assert_int_equal(burin_ledger_owner(&ledger, "windows")->obtained, 100);
+    assert_null(burin_ledger_owner(&ledger, "scans"));
+    assert_int_equal(burin_ledger_owner(&ledger, "drafts")->obtained, 70);
+    assert_int_equal(burin_ledger_owner(&ledger, "rounding")->obtained, 86);
+    burin_ledger_close(&ledger);
+}

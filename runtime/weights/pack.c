@@ -33,8 +33,7 @@ struct packing {
     pthread_mutex_t lock; /* for what follows */
     int weight;           /* the next job begins here */
     int64_t tile;         /* counted as they lie; -1: this weight's first in the part */
-    size_t packed_from;   /* the least and the greatest byte of the part's tiles */
-    size_t packed_to;
+    size_t packed_to;     /* where the last of the part's tiles ends; 0 where it has none */
     size_t done;
     enum burin_status status; /* the first failure; ends all */
     struct burin_error *err;
@@ -147,10 +146,8 @@ static bool next_job(struct packing *p, struct job *job)
         job->bytes = 0;
         for (int64_t tile = job->begin; tile < job->end; tile++)
             job->bytes += (size_t)rows_of(weight, packed, tile).n * bytes;
-        const size_t from = packed->offset + rows_of(weight, packed, job->begin).offset;
         const size_t to = packed->offset + rows_of(weight, packed, job->end - 1).offset +
                           packed->tile_bytes;
-        p->packed_from = from < p->packed_from ? from : p->packed_from;
         p->packed_to = to > p->packed_to ? to : p->packed_to;
         p->tile = job->end;
     }
@@ -393,13 +390,12 @@ static enum burin_status pack_part(
     p->to = to;
     p->weight = 0;
     p->tile = -1;
-    p->packed_from = SIZE_MAX;
     p->packed_to = 0;
     run(workers, threads, n_threads);
     return p->status;
 }
 
-/* Part by part, from one buffer while the other is on its way. */
+/* Part by part: while one is on its way, the next is packed. */
 static enum burin_status stream(
         struct packing *p,
         const struct burin_pack_sink *sink,
@@ -416,25 +412,18 @@ static enum burin_status stream(
     const size_t step =
             (sink->buffer_bytes - tile) / 64 * 64; /* a tile reaches beyond it */
     enum burin_status status = BURIN_OK;
-    for (size_t begin = 0, i = 0; begin < p->arena_bytes && !status;
-         begin += step, i ^= 1) {
-        uint8_t *buffer = sink->buffers[i];
-        const size_t left = p->arena_bytes - begin;
-        status = sink->wait(sink->user, (int)i, err);
+    for (size_t begin = 0; begin < p->arena_bytes && !status;) {
+        const size_t end = p->arena_bytes - begin < step ? p->arena_bytes : begin + step;
+        uint8_t *buffer = NULL;
+        status = sink->buffer(sink->user, &buffer, err);
         if (!status)
-            status = pack_part(
-                    p, begin, begin + (left < step ? left : step), buffer, workers, threads,
-                    n_threads);
+            status = pack_part(p, begin, end, buffer, workers, threads, n_threads);
         if (!status && p->packed_to)
-            status = sink->send(
-                    sink->user, (int)i, p->packed_from, buffer + (p->packed_from - begin),
-                    p->packed_to - p->packed_from, err);
+            status = sink->send(sink->user, begin, p->packed_to - begin, err);
+        begin = p->packed_to > end ? p->packed_to : end;
     }
-    for (int i = 0; i < 2; i++) { /* also behind a failure: the buffers are in use */
-        const enum burin_status waited = sink->wait(sink->user, i, status ? NULL : err);
-        status = status ? status : waited;
-    }
-    return status;
+    const enum burin_status finished = sink->finish(sink->user, status ? NULL : err);
+    return status ? status : finished;
 }
 
 static enum burin_status pack_all(

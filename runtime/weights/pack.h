@@ -37,30 +37,24 @@ enum burin_status burin_pack(
         void *user,
         struct burin_error *err);
 
-/* Two buffers of a memory that the packed bytes are copied out of, one while the other is
- * filled. */
+/* A way into an arena that the host cannot write: packed bytes go through buffers that it can. */
 struct burin_pack_sink {
-    uint8_t *buffers[2]; /* aligned to 64 */
-    size_t buffer_bytes; /* of each: more than the largest tile, 32 MiB are enough for all */
+    size_t buffer_bytes; /* more than the largest tile; 32 MiB are enough for all */
 
-    /* Until buffer `i` may be written again. */
-    enum burin_status (*wait)(void *user, int i, struct burin_error *err);
+    /* One that may be written, aligned to 64. */
+    enum burin_status (*buffer)(void *user, uint8_t **buffer, struct burin_error *err);
 
-    /* Begin to copy `n` bytes, which are from buffer `i`, to byte `offset` of the arena. What
-     * lies between tiles means nothing. */
-    enum burin_status (*send)(
-            void *user,
-            int i,
-            size_t offset,
-            const uint8_t *bytes,
-            size_t n,
-            struct burin_error *err);
+    /* Begin to copy its first `n` bytes to byte `offset` of the arena. What lies between tiles
+     * means nothing. */
+    enum burin_status (*send)(void *user, size_t offset, size_t n, struct burin_error *err);
+
+    /* Wait until all of it is there; also behind a failure. */
+    enum burin_status (*finish)(void *user, struct burin_error *err);
     void *user;
 };
 
-/* The same to an arena that the host cannot write, `arena_bytes` of it: weights behind them are
- * left out. `sink` is called on the caller's thread; both buffers have been waited for when it
- * returns. BURIN_ELIMIT where they are too small. */
+/* The same through `sink`, `arena_bytes` of the arena: weights behind them are left out. The
+ * sink is called on the caller's thread. BURIN_ELIMIT where its buffers are too small. */
 enum burin_status burin_pack_stream(
         const struct burin_model *model,
         const struct burin_family *family,

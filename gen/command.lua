@@ -22,8 +22,8 @@ Options
   --quant RECIPE|auto  formats of the weights, mixed as releases do: f32 f16 bf16 fp8
                        nvfp4_nvidia (nvfp4) nvfp4_unsloth awq w4a16 q8_0 q4_1 q4_0
   --weights FILE|DIR   the checkpoint that auto reads (GGUF, or safetensors)
-  --target T           any | native | avx512 | portable (default any: all of them,
-                       chosen when it runs)
+  --target T           any | native | cuda | avx512 | portable (default any: all of
+                       them, chosen when it runs; cuda: GPUs alone)
   --config FILE        a config.json: supplies the sizes, or with --variant checks them
   --name NAME          what such a variant is called (default: config)
   --out DIR            where to write (default build/gen/NAME)
@@ -191,10 +191,10 @@ end
 local function prepare(root, options)
   local generate = require "gen.generate"
   local target = options.target
-  local known = { any = true, native = true }
+  local known = { any = true, native = true, cuda = true }
   for _, cpu in ipairs(generate.cpus) do known[cpu] = true end
   if not known[target] then
-    fail(2, "unknown target %s; there are: any, native, %s", target,
+    fail(2, "unknown target %s; there are: any, native, cuda, %s", target,
       table.concat(generate.cpus, ", "))
   end
   if options.quant == "auto" and not options.weights then

@@ -19,7 +19,8 @@ generate.gpus = { 80, 89, 90, 100, 120 }
 local kv_dtypes = { [false] = { "bf16", "f32" }, [true] = { "f32", "bf16" } }
 local gpu_kv_dtypes = { "bf16", "fp8", "nvfp4" }
 
--- The families of a target: each CPU's default and exact lowering, and every GPU's.
+-- The families of a target: each CPU's default and exact lowering, and every GPU's, which are also the
+-- target "cuda".
 function generate.families(target)
   local families = {}
   for _, cpu in ipairs(generate.cpus) do
@@ -31,7 +32,7 @@ function generate.families(target)
       end
     end
   end
-  for _, sm in ipairs(target == "any" and generate.gpus or {}) do
+  for _, sm in ipairs((target == "any" or target == "cuda") and generate.gpus or {}) do
     families[#families + 1] = { name = "sm" .. sm, sm = sm, exact = false, kv_dtypes = gpu_kv_dtypes }
   end
   return families
@@ -92,19 +93,33 @@ local function same_layout(a, b)
   return true
 end
 
--- All families lowered, placed and with their tables. model.missing[program's name] = what no
--- CPU has C for.
+-- What a family has kernels for: .runs[program's name] = dtypes of keys and values, the first of which
+-- must be among them; else .missing[program's name] = what is missing.
+local function find_kernels(family, context)
+  family.missing, family.runs = {}, {}
+  for _, program in ipairs(family.programs) do
+    local missing = tables.missing(program, context, family.kv_dtypes[1])
+    local runs = {}
+    for i, dtype in ipairs(#missing == 0 and family.kv_dtypes or {}) do
+      if i == 1 or #tables.missing(program, context, dtype) == 0 then runs[#runs + 1] = dtype end
+    end
+    family.missing[program.name] = #missing > 0 and missing or nil
+    family.runs[program.name] = runs
+  end
+end
+
+-- All families lowered, placed and with their tables. model.missing[program's name] = what the first
+-- family has no kernels for: that of a CPU, where there is one.
 function generate.plan(model, families)
-  model.missing = {}
   local ranks = { n = 0 }
   for _, family in ipairs(families) do
     local context = generate.lower(model, family)
+    find_kernels(family, context)
+    model.missing = model.missing or family.missing
     for _, program in ipairs(family.programs) do
       program.inputs = tables.inputs(program, context)
       program.graph = tables.graph_costs(program, context)
       tables.check(program)
-      local missing = not family.sm and tables.missing(program, context) or {}
-      if #missing > 0 then model.missing[program.name] = missing end
     end
     local packed = layout.of(model, family.programs, ranks)
     model.layout = model.layout or packed
@@ -122,6 +137,27 @@ local function check_emitters(model)
     model.name, table.concat(missing, ", ")), code = 1 }, 0)
 end
 
+-- Emits what GPUs run. Families that come to the same text share it: family.code is whose it is.
+local function add_cuda(model, families, options, add)
+  local cuda = require "gen.emit.cuda"
+  local first
+  for _, family in ipairs(families) do
+    if family.sm and not family.missing.step then
+      local same = first and cuda.family(model, family, first.name, options)
+      if same and same.programs == first.programs and same.kernels == first.kernels then
+        family.code = first.name
+      else
+        family.code = family.name
+        local texts = cuda.family(model, family, family.name, options)
+        first = first or { name = family.name, programs = texts.programs, kernels = texts.kernels }
+        add(family.name .. ".cu", texts.cuda)
+        add(family.name .. ".c", texts.programs)
+        add(family.name .. "_kernels.c", texts.kernels)
+      end
+    end
+  end
+end
+
 -- { { name, text } } of the folder.
 function generate.files(model, families, options)
   if not options.tables_only then check_emitters(model) end
@@ -132,6 +168,8 @@ function generate.files(model, families, options)
   for _, family in ipairs(families) do check.family(family) end
   local files = {}
   local function add(name, text) files[#files + 1] = { name = name, text = text } end
+  for _, family in ipairs(families) do family.code = family.cpu and family.name or nil end
+  if not options.tables_only then add_cuda(model, families, options, add) end
   add(model.name .. ".h", tables_text.header(model, families, options))
   add(model.name .. ".c", tables_text.source(model, families, options))
   add("config.json", require("gen.emit.config").text(model))

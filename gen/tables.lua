@@ -62,8 +62,10 @@ function tables.graph_costs(program, context)
   return costs
 end
 
--- Operations and formats of a program that a CPU family has no C for, each once, in order.
-function tables.missing(program, context)
+-- Operations and formats of a program that a family has no kernels for, with keys and values in
+-- `kv_dtype`: each once, in order.
+function tables.missing(program, context, kv_dtype)
+  local gpu = context.family.sm
   local list, known = {}, {}
   local function add(name)
     if not known[name] then list[#list + 1] = name end
@@ -78,10 +80,14 @@ function tables.missing(program, context)
         lacks = true -- its kernel may not be asked for
       end
     end
-    for _, dtype in ipairs(lacks and {} or context.family.kv_dtypes) do
-      if not op.def.reshape and not node.kernel(op, row.section, context, dtype) then
-        add(op.def.name)
+    if not lacks and not op.def.reshape then
+      local found
+      if gpu then
+        found = node.launches(op, row.section, context, kv_dtype).launches
+      else
+        found = node.kernel(op, row.section, context, kv_dtype)
       end
+      if not found then add(op.def.name) end
     end
   end
   return list

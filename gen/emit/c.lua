@@ -1,6 +1,7 @@
--- gen/emit/c.lua -- One family of one model as C: its kernels, then one function for each
+-- gen/emit/c.lua -- One CPU family of one model as C: its kernels, then one function for each
 -- section and one for each program, once for each dtype of the KV cache. No decisions: what is
--- computed, where and in which order was settled by the passes.
+-- computed, where and in which order was settled by the passes. gen/emit/cuda.lua emits the same
+-- functions for a GPU, where a call is a launch.
 
 local graph = require "gen.graph"
 local kernels = require "gen.emit.kernels"
@@ -14,6 +15,10 @@ local emit = {}
 
 local File = {}
 File.__index = File
+emit.File = File
+
+-- What every function is handed first.
+File.first = { type = "const struct burin_team *t", why = "every thread runs this and takes its share" }
 
 function File:put(format, ...)
   self.lines[#self.lines + 1] = select("#", ...) > 0 and format:format(...) or format
@@ -49,6 +54,7 @@ function File:argument(arg, op, inputs, access)
   if arg == "scratch" then
     return has_scratch and access.buffers .. structs.scratch_field(self.program, op.phase) or "NULL"
   end
+  if arg:find "=" then return (arg:match "=(.*)$") end -- a GPU's: "n=D_MODEL"
   if arg == "scratch_stride" then
     return has_scratch and structs.scratch_bytes(self.program, op.phase) or "0"
   end
@@ -98,6 +104,26 @@ function File:comment(op, shown, indent)
   end
 end
 
+-- The arguments of all that an operation calls.
+function File:args_of(op, section, kv_dtype)
+  local kernel = node.kernel(op, section, self.context, kv_dtype)
+  return kernel and kernel.args or {}
+end
+
+function File:call(op, section, access, kv_dtype)
+  local kernel = op.def.kernel(node.face(op, section, self.context, kv_dtype), self.family)
+  self:put(text.call("    ", self.kernels.add(kernel), self:arguments(kernel, op, access), ";"))
+  if self.options.probe then
+    self:put("    burin_barrier(t);")
+    self:put("    burin_probe(t, %scall, %d);", access.batch, self.index_of[op])
+    self:put("    burin_barrier(t);")
+  elseif op.barrier then
+    local line = ("    burin_barrier(t); /* %s */"):format(op.barrier)
+    if #line > text.COLUMNS then line = ("    /* %s */\n    burin_barrier(t);"):format(op.barrier) end
+    self:put("%s", line)
+  end
+end
+
 function File:operations(ops, section, access, kv_dtype)
   local shown, begun = {}, false
   for _, op in ipairs(ops) do
@@ -109,17 +135,7 @@ function File:operations(ops, section, access, kv_dtype)
     if op.layers then
       self:loop(op, kv_dtype)
     elseif not op.def.reshape then
-      local kernel = op.def.kernel(node.face(op, section, self.context, kv_dtype), self.family)
-      self:put(text.call("    ", self.kernels.add(kernel), self:arguments(kernel, op, access), ";"))
-      if self.options.probe then
-        self:put("    burin_barrier(t);")
-        self:put("    burin_probe(t, %scall, %d);", access.batch, self.index_of[op])
-        self:put("    burin_barrier(t);")
-      elseif op.barrier then
-        local line = ("    burin_barrier(t); /* %s */"):format(op.barrier)
-        if #line > text.COLUMNS then line = ("    /* %s */\n    burin_barrier(t);"):format(op.barrier) end
-        self:put("%s", line)
-      end
+      self:call(op, section, access, kv_dtype)
     end
   end
 end
@@ -137,8 +153,9 @@ function File:own_arguments(section, entry)
   end
   local counts = false
   for _, op in ipairs(section.ops) do
-    local kernel = node.kernel(op, section, self.context, self.kv_dtype)
-    for _, arg in ipairs(kernel and kernel.args or {}) do counts = counts or arg == "layer" end
+    for _, arg in ipairs(self:args_of(op, section, self.kv_dtype)) do
+      counts = counts or arg == "layer"
+    end
   end
   if counts then table.insert(list, 1, { c = "int layer)", value = "layer" }) end
   return list
@@ -184,7 +201,7 @@ function File:section_function(section, kv_dtype)
     graph.layers_text(section.layers), graph.root(section.result).name, kind.where.file,
     kind.where.line, kind.name)
   self:put("static void %s%s(", section.name, self:suffix(kv_dtype))
-  self:put("        const struct burin_team *t, /* every thread runs this and takes its share */")
+  self:put("        %s, /* %s */", self.first.type, self.first.why)
   self:put("        const struct %s_weights *w,", section.name)
   self:put("        const struct %s_buffers *s,", program)
   self:put("        const struct %s_batch *b%s", program, #own > 0 and "," or ")")
@@ -220,10 +237,11 @@ end
 
 function File:program_function(kv_dtype)
   local name = self.program.name
-  self:put(text.declare(("void %s_%s%s"):format(self.family.name, name, self:suffix(kv_dtype)),
-    { "const struct burin_team *t", "const struct burin_call *call" }))
+  self:put(text.declare(("void %s_%s%s"):format(self.name, name, self:suffix(kv_dtype)),
+    { self.first.type, "const struct burin_call *call" }))
   self:put("{")
-  self:put("    const struct %s_buffers s = %s_buffers(t, call);", name, name)
+  self:put("    const struct %s_buffers s = %s_buffers(%scall);", name, name,
+    self.family.sm and "" or "t, ")
   self:put("    const struct %s_batch b = %s_batch(call);", name, name)
   self:outside_weights()
   self:put("")
@@ -231,7 +249,7 @@ function File:program_function(kv_dtype)
   self:put("}")
 end
 
-local function rule(title)
+function emit.rule(title)
   return ("/* ---- %s %s */"):format(title, ("-"):rep(math.max(3, 89 - #title - 13)))
 end
 
@@ -240,21 +258,21 @@ function File:program_text(program)
   for _, row in ipairs(graph.flat(program)) do self.index_of[row.op] = row.index end
   program.has_cache = structs.reads_cache(program.ops)
   local layouts = {}
-  for i, dtype in ipairs(self.family.kv_dtypes) do layouts[i] = self.model.kv[dtype] end
+  for i, dtype in ipairs(self.kv_dtypes) do layouts[i] = self.model.kv[dtype] end
   local function put(...) self:put(...) end
 
   local entries = structs.groups(program)
-  local widths = structs.numbers(put, program, layouts)
+  local widths = structs.numbers(put, program, layouts, self.family.sm)
   self.context.dim_name = node.namer(self.model, widths)
   for _, entry in ipairs(entries) do
     self.entries[entry.group] = entry
     structs.layer_tables(put, program, entry, layouts)
     for _, section in ipairs(entry.sections) do structs.section(put, program, section, entry.group) end
   end
-  structs.buffers(put, program)
-  local dtypes = self.family.kv_dtypes
+  structs.buffers(put, program, self.family.sm)
+  local dtypes = self.kv_dtypes
   local extents = structs.extents(program, function(row)
-    return node.kernel(row.op, row.section, self.context, dtypes[1]) or { args = {} }
+    return self:args_of(row.op, row.section, dtypes[1])
   end)
   structs.batch(put, program, extents, self.options.probe)
 
@@ -262,7 +280,7 @@ function File:program_text(program)
     self.kv_dtype = kv_dtype
     if i > 1 then self:put("") end
     if program.has_cache then
-      self:put(rule(("%s, with keys and values in %s"):format(program.name, kv_dtype)))
+      self:put(emit.rule(("%s, with keys and values in %s"):format(program.name, kv_dtype)))
       self:put("")
     end
     for _, entry in ipairs(entries) do
@@ -279,11 +297,12 @@ local runs_on = { avx512 = "processors with AVX-512 (VNNI and BF16)", portable =
 -- `model` with layout and kv; `family` = { name, cpu, exact, kv_dtypes, programs }.
 function emit.family(model, family, options)
   local self = setmetatable({
-    model = model, family = family, options = options, lines = {}, kernels = kernels.new(),
+    model = model, family = family, name = family.name, options = options, lines = {},
+    kernels = kernels.new(), kv_dtypes = family.kv_dtypes,
     context = { model = model, family = family, dim_name = node.namer(model) },
   }, File)
   for i, program in ipairs(family.programs) do
-    if not model.missing[program.name] then
+    if not family.missing[program.name] then
       if i > 1 then self:put("") end
       self:program_text(program)
     end
@@ -309,10 +328,10 @@ function emit.family(model, family, options)
       { "const struct burin_team *t", "const struct burin_call *call", "int op" }) .. ";")
     self:put("")
   end
-  self:put(rule "Kernels")
+  self:put(emit.rule "Kernels")
   self:put("")
   self:put(self.kernels.text())
-  self:put(rule "Programs")
+  self:put(emit.rule "Programs")
   self:put("")
   self:put(programs)
   return text.align(table.concat(self.lines, "\n"))

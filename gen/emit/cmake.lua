@@ -22,6 +22,9 @@ local function sources(model, families)
   for _, family in ipairs(families) do
     if not family.sm then
       list[#list + 1] = { file = family.name .. ".c", flags = flags[family.cpu] }
+    elseif family.code == family.name then -- what launches kernels; NVRTC compiles them
+      list[#list + 1] = { file = family.name .. ".c", flags = {} }
+      list[#list + 1] = { file = family.name .. "_kernels.c", flags = {} }
     end
   end
   return list

@@ -35,14 +35,19 @@ local function key_of(value, depth)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
--- add(kernel) gives the function's name; text() all of them.
+-- The text of the prelude of all CUDA kernels.
+function kernels.prelude() return read "cuda/prelude.cu" end
+
+-- add(kernel) gives the function's name; text() all of them, unit(name) one with what it calls.
 function kernels.new()
-  local self = { list = {}, by_name = {} }
+  local self = { list = {}, by_name = {}, entries = {} }
 
   function self.add(kernel)
     local renamed
-    for _, need in ipairs(kernel.needs or {}) do
+    local needs = {}
+    for i, need in ipairs(kernel.needs or {}) do
       local name = self.add(need)
+      needs[i] = name
       if name ~= need.name then renamed = renamed or {} renamed[need.name] = name end
     end
     local params = {}
@@ -61,11 +66,25 @@ function kernels.new()
       params.name = name
       local path = kernel.template
       self.list[#self.list + 1] = template.render(read(path), "templates/" .. path, params)
+      self.entries[name] = { text = self.list[#self.list], needs = needs }
     end
     return name
   end
 
   function self.text() return table.concat(self.list, "\n") end
+
+  function self.unit(name, known)
+    known = known or {}
+    if known[name] then return "" end
+    known[name] = true
+    local parts = {}
+    for _, need in ipairs(self.entries[name].needs) do
+      local part = self.unit(need, known)
+      if part ~= "" then parts[#parts + 1] = part end
+    end
+    parts[#parts + 1] = self.entries[name].text
+    return table.concat(parts, "\n")
+  end
   return self
 end
 

@@ -203,7 +203,8 @@ local function buffer_comment(buffer)
     buffer.bytes_per_unit // rows, buffer.region.phase)
 end
 
-function structs.buffers(put, program)
+-- On a GPU scratch is a launch's, on a CPU a thread's.
+function structs.buffers(put, program, gpu)
   local name = program.name
   put("/* What a step keeps in the arena: planned by gen/passes/place.lua. */")
   put("struct %s_buffers {", name)
@@ -214,14 +215,15 @@ function structs.buffers(put, program)
   for i = 1, #program.phases do
     if has_scratch(program, i) then
       scratch = true
-      put("    uint8_t *%s; /* %d B, this thread's own */", structs.scratch_field(program, i),
-        program.scratch[i])
+      put("    uint8_t *%s; /* %d B%s */", structs.scratch_field(program, i), program.scratch[i],
+        gpu and "" or ", this thread's own")
     end
   end
   put("};")
   put("")
   put(text.declare(("static struct %s_buffers %s_buffers"):format(name, name),
-    { "const struct burin_team *t", "const struct burin_call *call" }))
+    gpu and { "const struct burin_call *call" }
+      or { "const struct burin_team *t", "const struct burin_call *call" }))
   put("{")
   local used = {}
   for _, buffer in ipairs(program.buffers) do
@@ -233,7 +235,7 @@ function structs.buffers(put, program)
       put("    const size_t n_%s = (size_t)call->n[BURIN_%s];", extent, extent:upper())
     end
   end
-  if scratch then
+  if scratch and not gpu then
     put("    const size_t n_threads = (size_t)call->params.value[BURIN_THREADS];")
   end
   local begin, phases = {}, "call->arena" -- of a row of the costs
@@ -251,14 +253,14 @@ function structs.buffers(put, program)
   for i, phase in ipairs(program.phases) do
     begin[program.costs[program.n_carried + i]] = phase.name
     if has_scratch(program, i) then
-      put("    uint8_t *%s = %s + %s * n_threads;", phase.name, phases,
-        structs.scratch_bytes(program, i))
+      put("    uint8_t *%s = %s + %s%s;", phase.name, phases, structs.scratch_bytes(program, i),
+        gpu and "" or " * n_threads")
     else
       put("    uint8_t *%s = %s;", phase.name, phases)
     end
   end
   put("")
-  if not scratch then put("    (void)t;") end
+  if not scratch and not gpu then put("    (void)t;") end
   put("    return (struct %s_buffers){", name)
   for _, buffer in ipairs(program.buffers) do
     put(text.field("        ", buffer.name, buffer_value(buffer, begin[buffer.region])))
@@ -266,7 +268,7 @@ function structs.buffers(put, program)
   for i = 1, #program.phases do
     if has_scratch(program, i) then
       put(text.field("        ", structs.scratch_field(program, i),
-        phases .. " + (size_t)t->thread * " .. structs.scratch_bytes(program, i)))
+        gpu and phases or phases .. " + (size_t)t->thread * " .. structs.scratch_bytes(program, i)))
     end
   end
   put("    };")
@@ -322,7 +324,7 @@ end
 
 -- Widths of columns that lie side by side, scratch, a layer's part of a page. Returns the
 -- widths' names and values, for arguments.
-function structs.numbers(put, program, layouts)
+function structs.numbers(put, program, layouts, gpu)
   local lines, widths = {}, {}
   for _, buffer in ipairs(program.buffers) do
     local columns = buffer.tensor.shape[2]
@@ -339,8 +341,8 @@ function structs.numbers(put, program, layouts)
   end
   for i = 1, #program.phases do
     if has_scratch(program, i) then
-      lines[#lines + 1] = ("    %s = %d, /* bytes a thread */"):format(
-        structs.scratch_bytes(program, i), program.scratch[i])
+      lines[#lines + 1] = ("    %s = %d, /* bytes a %s */"):format(
+        structs.scratch_bytes(program, i), program.scratch[i], gpu and "launch" or "thread")
     end
   end
   local entries = structs.groups(program)
@@ -374,11 +376,11 @@ function structs.reads_cache(ops, state)
   return false
 end
 
--- Extents whose counts kernels are given.
-function structs.extents(program, kernel_of)
+-- Extents whose counts kernels are given; args_of(row) are an operation's.
+function structs.extents(program, args_of)
   local extents = {}
   for _, row in ipairs(graph.flat(program)) do
-    for _, arg in ipairs(kernel_of(row).args) do
+    for _, arg in ipairs(args_of(row)) do
       local extent = arg:match "^n_(.*)$"
       if arg == "rows" then extent = graph.extent(row.op.result) end
       if extent and size.extent_names[extent] then extents[extent] = true end

@@ -61,18 +61,18 @@ local function dims_text(shape)
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
--- Whether a family has C for a program.
+-- The dtypes of keys and values for which a family's kernels are emitted with a program.
 local function runs(self, family, program)
-  return not (self.options.tables_only or family.sm or self.model.missing[program.name])
+  return self.options.tables_only and {} or family.runs[program.name]
 end
 
 -- Packed weights as far as a family's programs read them; those that only programs without kernels
 -- read lie behind. (A model that no CPU runs is planned as if one did.)
 local function weights_bytes(model, family)
-  if family.sm or model.missing.step then return model.layout.bytes end
+  if family.sm or family.missing.step then return model.layout.bytes end
   local bytes = 0
   for _, program in ipairs(family.programs) do
-    if not model.missing[program.name] then bytes = bytes + program.weights_bytes end
+    if not family.missing[program.name] then bytes = bytes + program.weights_bytes end
   end
   return bytes
 end
@@ -153,14 +153,26 @@ function File:program(family, program)
     buffers = self:table("burin_buffer", shared .. "_buffers", buffers),
   }
   local run = "NULL"
-  local lacks = not family.sm and self.model.missing[program.name]
+  local lacks = family.missing[program.name]
   local missing = lacks and table.concat(lacks, ", ")
-  if runs(self, family, program) then
-    run = prefix .. "_run"
-    local parts = {}
-    for i, dtype in ipairs(family.kv_dtypes) do parts[i] = prefix .. suffix(program, dtype) end
-    self:put("static burin_run *const %s[] = { %s };", run, table.concat(parts, ", "))
-    self:put("")
+  local dtypes = runs(self, family, program)
+  if #dtypes > 0 then
+    local kind = family.sm and "enqueue" or "run"
+    local parts, emitted = {}, {}
+    for _, dtype in ipairs(dtypes) do emitted[dtype] = true end
+    for i, dtype in ipairs(family.kv_dtypes) do
+      parts[i] = emitted[dtype] and ("%s_%s%s"):format(family.code, program.name, suffix(program, dtype))
+        or "NULL"
+    end
+    run = ("%s_%s_%s"):format(family.code, program.name, kind)
+    if not self.known[run] then
+      self.known[run] = true
+      self:put("static burin_%s *const %s[] = { %s };", kind, run, table.concat(parts, ", "))
+      self:put("")
+    end
+    run = (".%s = %s"):format(kind, run)
+  else
+    run = ".run = NULL"
   end
   return table.concat({
     ("{ .name = %s, .extent = BURIN_%s, .smallest_item = %d, .largest_item = %d,"):format(
@@ -175,7 +187,7 @@ function File:program(family, program)
     ("      .graph = { .kernel_nodes = %d, .copy_nodes = %d },"):format(
       program.graph.kernel_nodes, program.graph.copy_nodes),
     ("      .n_buffers = %d, .buffers = %s,"):format(#buffers, names.buffers),
-    ("      .run = %s%s }"):format(run, missing and ", .missing = " .. text.string(missing) or ""),
+    ("      %s%s }"):format(run, missing and ", .missing = " .. text.string(missing) or ""),
   }, "\n")
 end
 
@@ -360,15 +372,17 @@ function emit.header(model, families, options)
   put("};")
   if not options.tables_only then
     put("")
+    local known = {}
     for _, family in ipairs(families) do
       for _, program in ipairs(family.programs) do
-        local known = {}
-        for _, dtype in ipairs(runs({ model = model, options = options }, family, program)
-            and family.kv_dtypes or {}) do
-          local name = family.name .. "_" .. program.name .. suffix(program, dtype)
-          if not known[name] then put("burin_run %s;", name) end
+        for _, dtype in ipairs(runs({ model = model, options = options }, family, program)) do
+          local name = family.code .. "_" .. program.name .. suffix(program, dtype)
+          if not known[name] then put("burin_%s %s;", family.sm and "enqueue" or "run", name) end
           known[name] = true
         end
+      end
+      if family.sm and family.code == family.name then
+        put("extern const struct burin_cuda_code %s_code;", family.code)
       end
     end
   end
@@ -378,12 +392,7 @@ function emit.header(model, families, options)
 end
 
 local function chat_text(source)
-  if not source then return "NULL" end
-  local lines = {}
-  for line in source:gmatch "[^\n]*\n?" do
-    if line ~= "" then lines[#lines + 1] = "        " .. text.string(line) end
-  end
-  return "\n" .. table.concat(lines, "\n")
+  return source and "\n" .. text.lines("        ", source) or "NULL"
 end
 
 function emit.source(model, families, options)
@@ -412,7 +421,9 @@ function emit.source(model, families, options)
       ("      .weights_bytes = %d, .packed = packed,"):format(weights_bytes(model, family)),
       ("      .token_bytes = %d,"):format(token_bytes(family)),
       ("      .n_kv = %d, .kv = %s,"):format(#family.kv_dtypes, kv),
-      ("      .n_programs = %d, .programs = %s }"):format(#programs, table_name),
+      ("      .n_programs = %d, .programs = %s%s }"):format(#programs, table_name,
+        family.code and family.sm and not self.options.tables_only
+          and (", .cuda = &%s_code"):format(family.code) or ""),
     }, "\n")
   end
   local families_name = self:table("burin_family", "families", family_rows)

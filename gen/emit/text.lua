@@ -19,6 +19,15 @@ function text.string(s)
   end):gsub("%?%?+", function(run) return ("\\?"):rep(#run) end) .. '"'
 end
 
+-- A text of many lines as C literals, one a line.
+function text.lines(indent, s)
+  local lines = {}
+  for line in s:gmatch "[^\n]*\n?" do
+    if line ~= "" then lines[#lines + 1] = indent .. text.string(line) end
+  end
+  return table.concat(lines, "\n")
+end
+
 -- Text that may stand in a comment.
 function text.comment(s)
   s = s:gsub("[^\32-\126]", "?"):gsub("%*/", "* /"):gsub("/%*", "/ *"):gsub("%?%?", "? ?")

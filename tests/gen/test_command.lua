@@ -79,7 +79,7 @@ return model
     ["--model nothing"] = "there is no description nothing",
     ["--model llama_tiny --variant x"] = "there are: small, groups",
     ["--model llama_tiny --quant x"] = "there are: auto, f32",
-    ["--model llama_tiny --target x"] = "there are: any, native, avx512, portable",
+    ["--model llama_tiny --target x"] = "there are: any, native, cuda, avx512, portable",
     ["--model llama_tiny --quant auto"] = "--weights",
     ["--model llama_tiny --name x"] = "--name is what the sizes of --config are called",
     ["--model llama_tiny --config c.json --name a/b"] = "can't be a name",

@@ -159,13 +159,15 @@ function tiles.gather(format, k)
   }
 end
 
+-- Loads of several words.
+function tiles.cuda_words() return { template = "cuda/words.cu", name = "words", params = {} } end
+
 -- What reads a tile on a GPU, by its name: NAME_at(tile, row, column) one element, and what
 -- gen/cuda_tiles.lua says. Only float formats may have a k that is no multiple of 32.
 function tiles.cuda_weight(format, k)
-  local words = { template = "cuda/words.cu", name = "words", params = {} }
   local whole = k % 32 == 0
   return {
-    template = format.cuda.template, needs = { words },
+    template = format.cuda.template, needs = { tiles.cuda_words() },
     name = "weight_" .. format.name .. (whole and "" or "_" .. k),
     params = { weight = format, k = whole and 32 or k },
   }

@@ -1,6 +1,7 @@
 -- gen/ops/clipped_linear.lua -- y = clamp(clamp(x, in_min, in_max) w', out_min, out_max): what a
 -- network that was trained with 8-bit activations lets through. The bounds are the checkpoint's.
 
+local cuda_tiles = require "gen.cuda_tiles"
 local op = require "gen.op"
 local size = require "gen.size"
 local tiles = require "gen.tiles"
@@ -11,7 +12,6 @@ return op.define "clipped_linear" {
   -- x (rows, k), weight (n, k), and four numbers (shape ()).
   inputs = { "x", "weight", "in_min", "in_max", "out_min", "out_max" },
   -- x is clamped on its way into the product, and only then rounded; y on its way out.
-  cuda   = { kernels = 1 },
   around = { in_min = -64, in_max = 64, out_min = -64, out_max = 64 }, -- beyond most of what comes
   partition = "tiles",
 
@@ -53,6 +53,18 @@ return op.define "clipped_linear" {
         "scratch",
       },
     }
+  end,
+
+  cuda = function(node)
+    local n = size.of(node.inputs.weight.dims[1]):value()
+    return cuda_tiles.linear(node, {
+      op = "clipped_linear", x = "x", name = "clipped_linear", clips = true,
+      text = "x w', both clamped",
+      args = {
+        "y", "x", "weight", "in_min", "in_max", "out_min", "out_max",
+        "n_out=" .. node.dim_name(n), "rows",
+      },
+    })
   end,
 
   -- One row.

@@ -1,6 +1,7 @@
 -- gen/ops/linear.lua -- y = x w', every row of x times every row of the weight; or y += x w',
 -- where passes/fuse_add.lua has set the epilogue.
 
+local cuda_tiles = require "gen.cuda_tiles"
 local op = require "gen.op"
 local size = require "gen.size"
 local tiles = require "gen.tiles"
@@ -10,7 +11,6 @@ return op.define "linear" {
   attrs = { wide = "boolean?" }, -- the result in f32 in every family: what decides between others
   activation = "x",
   partition = "tiles",
-  cuda = { kernels = 1 },
 
   shape = function(x, weight)
     local k = x[#x]
@@ -35,6 +35,16 @@ return op.define "linear" {
       template = template, name = (adds and "linear_add_" or "linear_") .. tail,
       needs = needs, params = params, args = args,
     }
+  end,
+
+  cuda = function(node)
+    local adds = node.attrs.epilogue == "add"
+    local n = size.of(node.inputs.weight.dims[1]):value()
+    return cuda_tiles.linear(node, {
+      op = "linear", x = "x", name = adds and "linear_add" or "linear",
+      text = adds and "y + x w'" or "x w'", strided = true, adds = adds,
+      args = { "y", "y_stride", "x", "weight", "n_out=" .. node.dim_name(n), "rows" },
+    })
   end,
 
   -- One row.

@@ -4,6 +4,7 @@
 -- The tiles of gate and up lie in turn (tile_stride = 2 tile_bytes), so one thread reads one
 -- stream and can write its 32 results as one group of q8.
 
+local cuda_tiles = require "gen.cuda_tiles"
 local op = require "gen.op"
 local size = require "gen.size"
 local tiles = require "gen.tiles"
@@ -23,7 +24,6 @@ return op.define "linear_glu" {
   activation = "x",
   out = { "f32", "bf16", "q8" },
   partition = "tiles",
-  cuda = { kernels = 1 },
 
   shape = function(x, gate, up, attrs)
     local k = x[#x]
@@ -56,6 +56,16 @@ return op.define "linear_glu" {
       name = ("linear_%s_%s_%s"):format(activation, tail, node.out),
       needs = needs, params = params, args = args,
     }
+  end,
+
+  cuda = function(node)
+    local activation = node.attrs.activation
+    local n = size.of(node.inputs.weight.dims[1]):value()
+    return cuda_tiles.linear(node, {
+      op = "linear_glu", x = "x", name = "linear_" .. activation, activation = activation,
+      text = activation .. "(x gate') * (x up')",
+      args = { "y", "x", "weight", "n_out=" .. node.dim_name(n, "d_ff"), "rows" },
+    })
   end,
 
   -- One row.

@@ -2,6 +2,7 @@
 -- vector of an encoder. Bytes stay bytes until the product reads them.
 -- Dosovitskiy et al. 2020, arXiv:2010.11929
 
+local cuda_tiles = require "gen.cuda_tiles"
 local op = require "gen.op"
 local size = require "gen.size"
 local tiles = require "gen.tiles"
@@ -9,7 +10,6 @@ local tiles = require "gen.tiles"
 return op.define "patch_embed" {
   inputs = { "pixels", "weight", "bias?" }, -- pixels (rows, k) of u8, weight (d, k), bias (d)
   attrs  = { scale = "number", shift = "number" },
-  cuda   = { kernels = 1 }, -- whole numbers up to 255 are exact in bf16: scale and shift come last
   takes = { pixels = "u8" },
   partition = "tiles",
 
@@ -48,6 +48,19 @@ return op.define "patch_embed" {
       template = "cpu/linear_made.c", name = "patch_embed_" .. tail, needs = { part, widen },
       params = params, args = args,
     }
+  end,
+
+  -- Whole numbers up to 255 are exact in bf16: y = scale * (pixels w') + (shift * sum(w) + bias).
+  cuda = function(node)
+    local n = size.of(node.inputs.weight.dims[1]):value()
+    local bias = node.inputs.bias ~= nil
+    local args = { "y", "pixels", "weight", "n_out=" .. node.dim_name(n), "rows" }
+    if bias then table.insert(args, 4, "bias") end
+    return cuda_tiles.linear(node, {
+      op = "patch_embed", x = "pixels", name = bias and "patch_embed_bias" or "patch_embed",
+      text = "(pixels * scale + shift) w'" .. (bias and " + bias" or ""),
+      pixels = { scale = node.attrs.scale, shift = node.attrs.shift, bias = bias }, args = args,
+    })
   end,
 
   -- One row.

@@ -7,6 +7,10 @@ anew, behind gemma4_tiny.py, never to build or test:
 
   ref/bin/python tests/golden/gemma4_pictures.py            all of them
   ref/bin/python tests/golden/gemma4_pictures.py e2b 31b    those named
+  ref/bin/python tests/golden/gemma4_pictures.py --errors   of the prompts that are there: how far
+                                                            transformers in bf16 is from the logits
+
+That goes into reference.json, by kind.
 
 A prompt is one line: token ids, and 7x6 for an image or frame of 7 soft tokens in each of 6 rows.
 Its pixels are numbers, as gemma4_tiny.py has them, and begin anew with each prompt. The first
@@ -15,6 +19,7 @@ image is longer than the windows of 26B-A4B and 31B, whose tokens of an image se
 Random models make much of little: of some prompts transformers itself is 1e-4 off in f32. Ids are
 drawn until it is within CLEAR of what it gives in f64."""
 import copy
+import json
 import sys
 
 import torch
@@ -23,6 +28,7 @@ from transformers import Gemma4Config, Gemma4ForConditionalGeneration
 from transformers.models.gemma4.configuration_gemma4 import Gemma4VisionConfig
 
 import gemma4_tiny as tiny
+import oracle
 
 # Between numbers of soft tokens, so many random ids.
 KINDS = {
@@ -109,5 +115,32 @@ def make(variant):
               f"{logits.std():.3f}, off by {error:.1e}", file=sys.stderr)
 
 
-for variant in sys.argv[1:] or tiny.SHAPES:
-    make(variant)
+def parts_of(line):
+    """What word() wrote."""
+    ids = []
+    for text in line.split():
+        if "x" in text:
+            yield from ([ids] if ids else [])
+            yield tuple(map(int, text.split("x")))
+            ids = []
+        else:
+            ids.append(int(text))
+    yield from ([ids] if ids else [])
+
+
+def note_errors(variant):
+    folder = tiny.GOLDEN / f"gemma4_tiny-{variant}-bf16"
+    reference = json.loads((folder / "reference.json").read_text())
+    model = whole_model(variant, folder).to(torch.bfloat16)
+    n_vocab = tiny.SHAPES[variant]["vocab_size"]
+    for kind in KINDS:
+        prompt = list(parts_of((folder / f"prompts_{kind}.txt").read_text()))
+        logits = torch.frombuffer(bytearray((folder / f"logits_{kind}.f32").read_bytes()),
+                                  dtype=torch.float32).reshape(-1, n_vocab)
+        reference[f"error_in_bf16_{kind}"] = tiny.difference(logits_of(model, kind, prompt), logits)
+    oracle.write_json(folder / "reference.json", reference)
+
+
+make_one = note_errors if "--errors" in sys.argv else make
+for variant in [name for name in sys.argv[1:] if name != "--errors"] or tiny.SHAPES:
+    make_one(variant)

@@ -1,10 +1,10 @@
 -- gen/ops/add_vector.lua -- y = x + weight, the same vector in every row: a bias.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "add_vector" {
   inputs = { "x", "weight" }, -- x (rows, d), weight (d)
-  cuda   = { kernels = 1 },
   in_place = "x",
   partition = "rows",
 
@@ -26,6 +26,8 @@ return op.define "add_vector" {
       args = { "y", "weight", "rows" },
     }
   end,
+
+  cuda = function(node) return launch.elementwise(node, "add_vector", { vectors = { "weight" } }) end,
 
   reference = function(y, x, weight)
     for i = 1, #x do y[i] = x[i] + weight[i] end

@@ -1,10 +1,10 @@
 -- gen/ops/concat.lua -- y = [x, other]: the columns of both, side by side.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "concat" {
   inputs = { "x", "other" }, -- x (rows, a), other (rows, b); y (rows, a + b)
-  cuda = { kernels = 1 },
   partition = "rows",
 
   shape = function(x, other)
@@ -14,6 +14,15 @@ return op.define "concat" {
   end,
 
   bytes = function(x, other, y) return x.bytes + other.bytes + y.bytes end,
+
+  cuda = function(node)
+    local n, n_other = node.inputs.x.dims[2], node.inputs.other.dims[2]
+    local a, b = node.dim_name(n), node.dim_name(n_other)
+    return launch.columns(node, n + n_other, {
+      template = "cuda/concat.cu", name = "concat_" .. a:lower(), width = b, rows = { "x", "other" },
+      params = { a = a, b = b }, args = { "y", "x", "other", "rows" },
+    })
+  end,
 
   -- One row.
   reference = function(y, x, other)

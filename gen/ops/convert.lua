@@ -1,6 +1,7 @@
 -- gen/ops/convert.lua -- A row in the format that a weight's format wants to read:
 -- gen/formats/act_*.lua. passes/lower.lua puts it in, passes/fuse_convert.lua into the row's maker.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "convert" {
@@ -9,7 +10,6 @@ return op.define "convert" {
   emit   = { cpu = "cpu/convert.c" },
   out    = { "bf16", "q8", "q8x2" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 
@@ -23,6 +23,11 @@ return op.define "convert" {
       params = { d = d, out = node.out, cpu = family.cpu },
       args = { "y", "x", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    if node.out ~= "bf16" then return { kernels = 1 } end
+    return launch.elementwise(node, "copy", { name = "convert" })
   end,
 
   reference = function(y, x)

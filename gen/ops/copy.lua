@@ -1,6 +1,7 @@
 -- gen/ops/copy.lua -- y = x. passes/in_place.lua puts it in where a value must come to lie in
 -- another's place.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "copy" {
@@ -8,7 +9,6 @@ return op.define "copy" {
   internal = true,
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 
@@ -23,6 +23,8 @@ return op.define "copy" {
       args = { "y", "x", "rows" },
     }
   end,
+
+  cuda = function(node) return launch.elementwise(node, "copy") end,
 
   reference = function(y, x)
     for i = 1, #x do y[i] = x[i] end

@@ -1,5 +1,6 @@
 -- gen/ops/embedding.lua -- y = weight[token_ids]: rows gathered from the packed table.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 local tiles = require "gen.tiles"
 
@@ -8,7 +9,6 @@ return op.define "embedding" {
   emit   = { cpu = "cpu/embedding.c" },
   takes = { token_ids = "i32" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(token_ids, weight)
     op.check(#token_ids == 1, "token_ids must be (rows), got %s", op.shape_text(token_ids))
@@ -34,6 +34,19 @@ return op.define "embedding" {
       },
       args = { "y", "token_ids", "weight", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local weight = node.inputs.weight
+    local format, n = require("gen.formats." .. weight.format), weight.dims[2]
+    if not format.cuda then return { kernels = 1 } end
+    local d, read = node.dim_name(n), tiles.cuda_weight(format, n)
+    return launch.columns(node, n, {
+      template = "cuda/embedding.cu", name = "embedding_" .. format.name, width = d, rows = {},
+      needs = { read },
+      params = { d = d, weight = read.name, tile_bytes = format.tile_bytes(n) },
+      args = { "y", "token_ids", "weight", "rows" },
+    })
   end,
 
   -- One row: of the table's rows, the one that the id names (from 0).

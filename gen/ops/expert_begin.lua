@@ -6,7 +6,6 @@ local op = require "gen.op"
 return op.define "expert_begin" {
   inputs = { "experts" }, -- (rows, k), from gen/ops/top_k.lua
   attrs  = { n_experts = "count" },
-  cuda   = { kernels = 1 }, -- one block: whole numbers may be added in any order
   takes = { experts = "i32" },
   result_dtype = "i32",
 
@@ -26,6 +25,16 @@ return op.define "expert_begin" {
       params = { n = n, k = node.dim_name(k, "n_active_experts") },
       args = { "y", "experts", "n_" .. extent },
     }
+  end,
+
+  cuda = function(node)
+    local extent, k = table.unpack(node.inputs.experts.dims)
+    local n = node.dim_name(node.attrs.n_experts, "n_experts")
+    return { launches = { {
+      template = "cuda/expert_begin.cu", name = "expert_begin_" .. n:lower(),
+      params = { n = n, k = node.dim_name(k, "n_active_experts") },
+      args = { "y", "experts", "n_" .. extent }, blocks = { n .. " + 1" }, threads = 256,
+    } } }
   end,
 
   -- experts: every choice, token after token, from 0.

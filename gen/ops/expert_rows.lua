@@ -5,7 +5,6 @@ local op = require "gen.op"
 
 return op.define "expert_rows" {
   inputs = { "experts", "begin" }, -- (rows, k), and gen/ops/expert_begin.lua's (n_experts + 1)
-  cuda   = { kernels = 1 }, -- a block an expert
   takes = { experts = "i32", begin = "i32" },
   result_dtype = "i32",
 
@@ -26,6 +25,16 @@ return op.define "expert_rows" {
       params = { n = n, k = node.dim_name(k, "n_active_experts") },
       args = { "y", "experts", "begin", "n_" .. extent },
     }
+  end,
+
+  cuda = function(node)
+    local extent, k = table.unpack(node.inputs.experts.dims)
+    local n = node.dim_name(node.inputs.begin.dims[1] - 1, "n_experts")
+    return { launches = { {
+      template = "cuda/expert_rows.cu", name = "expert_rows_" .. n:lower(),
+      params = { n = n, k = node.dim_name(k, "n_active_experts") },
+      args = { "y", "experts", "begin", "n_" .. extent }, blocks = { n }, threads = 256,
+    } } }
   end,
 
   -- experts: every choice, token after token, from 0.

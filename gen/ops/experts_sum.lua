@@ -1,11 +1,11 @@
 -- gen/ops/experts_sum.lua -- A token's experts together: the sum of its choices' rows, each times
 -- its weight, in the order of the slots.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "experts_sum" {
   inputs = { "x", "weights" }, -- x (tokens * k, d), weights (tokens, k)
-  cuda   = { kernels = 1 },
   gathers = { "x" },
   partition = "rows",
 
@@ -28,6 +28,18 @@ return op.define "experts_sum" {
       params = { d = d, k = node.dim_name(node.inputs.weights.dims[2], "n_active_experts") },
       args = { "y", "x", "weights", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local n = node.inputs.x.dims[2]
+    return launch.columns(node, n, {
+      template = "cuda/experts_sum.cu", name = "experts_sum", width = node.dim_name(n),
+      rows = { "x", "weights" },
+      params = {
+        d = node.dim_name(n), k = node.dim_name(node.inputs.weights.dims[2], "n_active_experts"),
+      },
+      args = { "y", "x", "weights", "rows" },
+    })
   end,
 
   -- One token: the rows of its slots.

@@ -1,6 +1,7 @@
 -- gen/ops/gelu.lua -- y = x Phi(x) = x / 2 (1 + erf(x / sqrt(2))), without an approximation.
 -- Hendrycks and Gimpel 2016, arXiv:1606.08415
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 -- A sum of positive terms only, so nothing cancels: Abramowitz and Stegun 7.1.6.
@@ -16,13 +17,14 @@ end
 
 return op.define "gelu" {
   inputs = { "x" },
-  cuda = { kernels = 1 },
   in_place = "x",
   partition = "rows",
 
   shape = function(x) return x end,
 
   bytes = function(x, y) return x.bytes + y.bytes end,
+
+  cuda = function(node) return launch.elementwise(node, "gelu") end,
 
   reference = function(y, x)
     for i = 1, #x do y[i] = x[i] / 2 * (1 + erf(x[i] / math.sqrt(2))) end

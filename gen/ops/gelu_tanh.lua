@@ -1,13 +1,13 @@
 -- gen/ops/gelu_tanh.lua -- y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 -- Hendrycks and Gimpel 2016, arXiv:1606.08415
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "gelu_tanh" {
   inputs = { "x" },
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 
@@ -24,6 +24,8 @@ return op.define "gelu_tanh" {
       args = { "y", "x", "rows" },
     }
   end,
+
+  cuda = function(node) return launch.elementwise(node, "gelu_tanh") end,
 
   reference = function(y, x)
     for i = 1, #x do

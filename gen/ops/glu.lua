@@ -1,12 +1,12 @@
 -- gen/ops/glu.lua -- y = a * sigmoid(b), a and b the two halves of a row.
 -- Dauphin et al. 2016, arXiv:1612.08083
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 local size = require "gen.size"
 
 return op.define "glu" {
   inputs = { "x" }, -- (rows, 2 d)
-  cuda   = { kernels = 1 },
   partition = "rows",
 
   shape = function(x)
@@ -15,6 +15,14 @@ return op.define "glu" {
   end,
 
   bytes = function(x, y) return x.bytes + y.bytes end,
+
+  cuda = function(node)
+    local n = node.inputs.x.dims[2] // 2
+    return launch.columns(node, n, {
+      template = "cuda/glu.cu", name = "glu", width = node.dim_name(n), rows = { "x" },
+      params = { d = node.dim_name(n) }, args = { "y", "x", "rows" },
+    })
+  end,
 
   reference = function(y, x)
     local half = #x // 2

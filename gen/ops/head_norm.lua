@@ -1,6 +1,7 @@
 -- gen/ops/head_norm.lua -- In each head of a row, y = x / rms(x) * weight, one weight for all
 -- heads; without a weight, y = x / rms(x).   Henry et al. 2020, arXiv:2010.04245
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "head_norm" {
@@ -10,7 +11,6 @@ return op.define "head_norm" {
     d_head = "number?", -- without a weight, and where x's width isn't n_heads * d_head
     offset = "number?", -- y = x / rms(x) * (offset + weight)
   },
-  cuda   = { kernels = 1 },
   around = function(attrs) return { weight = 1 - (attrs.offset or 0) } end,
   strided = { "x" },
   may_overwrite = { "x" },
@@ -44,6 +44,25 @@ return op.define "head_norm" {
       params = { d = d, eps = node.attrs.eps, weight = weight, offset = offset },
       args = args,
     }
+  end,
+
+  cuda = function(node)
+    local weight, offset = node.inputs.weight, node.attrs.offset or 0
+    local d = node.dim_name(node.attrs.d_head, "d_head")
+    local args = {
+      "y", "y_stride", "x", "x_stride", "n_heads=" .. node.dim_name(node.attrs.n_heads, "n_heads"),
+      "rows",
+    }
+    if weight then table.insert(args, 5, "weight") end
+    return launch.one(node, {
+      template = "cuda/head_norm.cu", width = d, rows = { "x" },
+      name = "head_norm" .. (not weight and "_plain" or offset ~= 0 and "_offset" or ""),
+      params = {
+        d = d, per_lane = (node.attrs.d_head + 31) // 32, eps = node.attrs.eps,
+        weight = weight ~= nil, offset = offset,
+      },
+      args = args, blocks = { "(n_rows * n_heads + 3) / 4" }, threads = 128,
+    })
   end,
 
   -- One head of one row.

@@ -1,11 +1,11 @@
 -- gen/ops/insert_rows.lua -- Soft tokens take their places: row i becomes table[index[i]], and
 -- stays where index[i] is negative.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "insert_rows" {
   inputs = { "x", "table", "index" }, -- x (rows, d), table (n, d), index (rows)
-  cuda   = { kernels = 1 },
   takes = { index = "i32" },
   in_place = "x",
   partition = "rows",
@@ -32,6 +32,15 @@ return op.define "insert_rows" {
       params = { d = d },
       args = { "y", "table", "index", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local n = node.inputs.x.dims[2]
+    return launch.columns(node, n, {
+      template = "cuda/insert_rows.cu", name = "insert_rows", width = node.dim_name(n),
+      rows = { "x", "table" }, params = { d = node.dim_name(n) },
+      args = { "y", "table", "index", "rows" },
+    })
   end,
 
   -- One row; index from 0.

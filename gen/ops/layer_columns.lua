@@ -1,12 +1,12 @@
 -- gen/ops/layer_columns.lua -- This layer's columns of what was computed for all layers at once:
 -- layer l of (rows, n_layers * width) owns columns l * width up to (l + 1) * width.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "layer_columns" {
   inputs = { "x" }, -- (rows, n_layers * width)
   attrs  = { width = "count" },
-  cuda   = { kernels = 1 },
   partition = "rows",
 
   shape = function(x, attrs)
@@ -26,6 +26,15 @@ return op.define "layer_columns" {
       params = { d = d, width = width },
       args = { "y", "x", "layer", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local width = node.dim_name(node.attrs.width)
+    return launch.columns(node, node.attrs.width, {
+      template = "cuda/layer_columns.cu", name = "layer_columns", width = width, rows = { "x" },
+      params = { d = node.dim_name(node.inputs.x.dims[2]), width = width },
+      args = { "y", "x", "layer", "rows" },
+    })
   end,
 
   -- One row; layers count from 0.

@@ -1,12 +1,12 @@
 -- gen/ops/layer_norm.lua -- y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, row by row.
 -- Ba, Kiros and Hinton 2016, arXiv:1607.06450
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "layer_norm" {
   inputs = { "x", "weight", "bias" }, -- x (rows, d), weight and bias (d)
   attrs  = { eps = "number" },        -- added to the variance, under the root
-  cuda   = { kernels = 1 },
   around = { weight = 1 },
   partition = "rows",
 
@@ -19,6 +19,18 @@ return op.define "layer_norm" {
   end,
 
   bytes = function(x, weight, bias, y) return x.bytes + weight.bytes + bias.bytes + y.bytes end,
+
+  cuda = function(node)
+    local d, n = node.dim_name(node.inputs.x.dims[2]), node.inputs.x.dims[2]
+    local threads = launch.threads(n)
+    return launch.one(node, {
+      template = "cuda/layer_norm.cu", name = "layer_norm", width = d, rows = { "x" },
+      params = {
+        d = d, per_thread = (n + threads - 1) // threads, threads = threads, eps = node.attrs.eps,
+      },
+      args = { "y", "x", "weight", "bias", "rows" }, blocks = { "n_rows" }, threads = threads,
+    })
+  end,
 
   -- One row.
   reference = function(y, x, weight, bias, attrs)

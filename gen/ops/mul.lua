@@ -1,5 +1,6 @@
 -- gen/ops/mul.lua -- y = x * other, element by element.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "mul" {
@@ -7,7 +8,6 @@ return op.define "mul" {
   emit   = { cpu = "cpu/elementwise.c" },
   may_overwrite = { "x", "other" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x, other)
     op.check(op.same_shape(x, other),
@@ -26,6 +26,8 @@ return op.define "mul" {
       args = { "y", "x", "other", "rows" },
     }
   end,
+
+  cuda = function(node) return launch.elementwise(node, "mul", { other = "other" }) end,
 
   reference = function(y, x, other)
     for i = 1, #x do y[i] = x[i] * other[i] end

@@ -1,12 +1,12 @@
 -- gen/ops/mul_softplus.lua -- In each head, y = x * factor * ln(1 + e^weight), one weight for all
 -- heads: a learnt scale that can't turn a sign.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "mul_softplus" {
   inputs = { "x", "weight" }, -- x (rows, n_heads * d_head), weight (d_head)
   attrs  = { factor = "number?" },
-  cuda   = { kernels = 1 },
   in_place = "x",
   partition = "rows",
 
@@ -18,6 +18,13 @@ return op.define "mul_softplus" {
   end,
 
   bytes = function(x, weight, y) return x.bytes + weight.bytes + y.bytes end,
+
+  cuda = function(node)
+    return launch.elementwise(node, "mul_softplus", {
+      vectors = { "weight" }, period = node.dim_name(node.inputs.weight.dims[1], "d_head"),
+      factor = node.attrs.factor,
+    })
+  end,
 
   -- One head of one row.
   reference = function(y, x, weight, attrs)

@@ -1,13 +1,13 @@
 -- gen/ops/pool.lua -- y = scale * the mean of `size` adjacent rows. What belongs together lies
 -- together: preprocessing orders an image's patches by the square they are pooled in.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 local size = require "gen.size"
 
 return op.define "pool" {
   inputs = { "x" }, -- (size * rows, d)
   attrs  = { size = "count", scale = "number?" },
-  cuda   = { kernels = 1 },
   wide = true, -- Gemma's scale and what is subtracted next want more than 8 bits
   gathers = { "x" },
   partition = "rows",
@@ -29,6 +29,15 @@ return op.define "pool" {
       params = { d = d, size = n, scale = (node.attrs.scale or 1) / n },
       args = { "y", "x", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local n, many = node.inputs.x.dims[2], math.tointeger(node.attrs.size)
+    return launch.columns(node, n, {
+      template = "cuda/pool.cu", name = "pool_" .. many, width = node.dim_name(n), rows = { "x" },
+      params = { d = node.dim_name(n), size = many, scale = (node.attrs.scale or 1) / many },
+      args = { "y", "x", "rows" },
+    })
   end,
 
   -- One row of y from its rows of x.

@@ -1,13 +1,13 @@
 -- gen/ops/position_embedding.lua -- x += the table's vector of its column x + that of its row y:
 -- a learnt position in two axes. Two rows are gathered, none is multiplied.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 local tiles = require "gen.tiles"
 
 return op.define "position_embedding" {
   -- x (rows, d); weight (2, n, d) or (n, 2, d): of each axis n vectors; positions (rows, 2).
   inputs = { "x", "weight", "positions" },
-  cuda   = { kernels = 1 },
   takes = { positions = "i32" },
   in_place = "x",
   partition = "rows",
@@ -40,6 +40,23 @@ return op.define "position_embedding" {
       },
       args = { "y", "weight", "positions", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local weight = node.inputs.weight
+    local format, n = require("gen.formats." .. weight.format), weight.dims[3]
+    if not format.cuda then return { kernels = 1 } end
+    local axis_first = weight.dims[1] == 2
+    local d, read = node.dim_name(n), tiles.cuda_weight(format, n)
+    return launch.columns(node, n, {
+      template = "cuda/position_embedding.cu", name = "position_embedding_" .. format.name,
+      width = d, rows = { "x" }, needs = { read },
+      params = {
+        d = d, n = node.dim_name(weight.dims[axis_first and 2 or 1], "n_positions"),
+        axis_first = axis_first, weight = read.name, tile_bytes = format.tile_bytes(n),
+      },
+      args = { "y", "weight", "positions", "rows" },
+    })
   end,
 
   -- One row; of_x and of_y are the vectors of each axis, positions from 0.

@@ -1,6 +1,7 @@
 -- gen/ops/rms_norm.lua -- y = x / rms(x) * weight, row by row; without a weight, y = x / rms(x).
 -- Zhang and Sennrich 2019, arXiv:1910.07467
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "rms_norm" {
@@ -12,7 +13,6 @@ return op.define "rms_norm" {
   emit   = { cpu = "cpu/rms_norm.c" },
   out    = { "f32", "bf16", "q8", "q8x2" },
   partition = "rows",
-  cuda = { kernels = 1 },
   around = function(attrs) return { weight = 1 - (attrs.offset or 0) } end,
 
   shape = function(x, weight, attrs)
@@ -40,6 +40,22 @@ return op.define "rms_norm" {
       },
       args = node.inputs.weight and { "y", "x", "weight", "rows" } or { "y", "x", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local weight, offset = node.inputs.weight, node.attrs.offset or 0
+    local d, n = node.dim_name(node.inputs.x.dims[2]), node.inputs.x.dims[2]
+    local threads = launch.threads(n)
+    return launch.one(node, {
+      template = "cuda/rms_norm.cu", width = d, rows = { "x" },
+      name = "rms_norm" .. (not weight and "_plain" or offset ~= 0 and "_offset" or ""),
+      params = {
+        d = d, per_thread = (n + threads - 1) // threads, threads = threads, eps = node.attrs.eps,
+        weight = weight ~= nil, offset = offset,
+      },
+      args = weight and { "y", "x", "weight", "rows" } or { "y", "x", "rows" },
+      blocks = { "n_rows" }, threads = threads,
+    })
   end,
 
   -- The definition as plain as it can be, for one row: the oracle of every template.

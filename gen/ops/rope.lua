@@ -8,6 +8,7 @@
 -- With scaling = "proportional" the pairs of the highest frequencies turn, `partial` of all; the
 -- others stand still (Gemma 4's global layers).
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 local size = require "gen.size"
 
@@ -63,7 +64,6 @@ return op.define "rope" {
   in_place = "x",
   strided = { "x" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x, positions, attrs)
     op.check(#x == 2, "x must be (rows, n_heads * d_head), got %s", op.shape_text(x))
@@ -104,6 +104,24 @@ return op.define "rope" {
       params = { d = d, axes = 1 },
       args = { "y", "y_stride", node.dim_name(node.attrs.n_heads, "n_heads"), "angles", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local d, turning = node.dim_name(size.of(node.attrs.d_head):value(), "d_head"), {}
+    for i, f in ipairs(node.attrs.inv_freq) do -- pairs that stand still are the last
+      if i == 1 or f ~= 0 then turning[i] = f end
+    end
+    local at_once = math.max(1, 128 // #turning) -- heads
+    return launch.one(node, {
+      template = "cuda/rope.cu", name = "rope", width = d, rows = { "x" },
+      params = { d = d, inv_freq = turning, at_once = at_once, threads = #turning * at_once },
+      args = {
+        "y", "y_stride", "n_heads=" .. node.dim_name(node.attrs.n_heads, "n_heads"), "positions",
+        "rows",
+      },
+      blocks = { "n_rows", ("n_rows < 256 ? (n_heads + %d) / %d : 1"):format(at_once - 1, at_once) },
+      threads = #turning * at_once,
+    })
   end,
 
   -- One head of one row; angles as rope_angles gives them.

@@ -7,6 +7,7 @@
 --          "joined"  pairs (i, i + d/2) of the whole head, of which the first d/4 turn by y, the
 --                    others by x (Qwen; transformers' modeling_qwen3_vl.py)
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 local function f32(x) return (string.unpack("<f", string.pack("<f", x))) end
@@ -16,7 +17,6 @@ return op.define "rope_2d" {
   inputs = { "x", "positions" },
   angles = "rope_2d_angles",
   attrs  = { theta = "number", d_head = "number?", layout = "string?" }, -- "split" if left out
-  cuda   = { kernels = 1 },
   takes = { positions = "i32" },
   in_place = "x",
   strided = { "x" },
@@ -50,6 +50,24 @@ return op.define "rope_2d" {
       params = { d = d, axes = axes },
       args = { "y", "y_stride", tostring(axes * n_heads), "angles", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local d_head, layout = node.attrs.d_head, node.attrs.layout
+    local d, at_once = node.dim_name(d_head, "d_head"), math.max(1, 256 // d_head)
+    return launch.one(node, {
+      template = "cuda/rope_2d.cu", name = "rope_2d_" .. layout, width = d, rows = { "x" },
+      params = {
+        d = d, inv_freq = node.attrs.inv_freq, split = layout == "split", at_once = at_once,
+        threads = d_head // 2 * at_once,
+      },
+      args = {
+        "y", "y_stride", "n_heads=" .. node.dim_name(node.attrs.n_heads, "n_heads"), "positions",
+        "rows",
+      },
+      blocks = { "n_rows", ("(n_heads + %d) / %d"):format(at_once - 1, at_once) },
+      threads = d_head // 2 * at_once,
+    })
   end,
 
   -- One head of one row.

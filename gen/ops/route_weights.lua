@@ -2,11 +2,11 @@
 -- the chosen ones, divided by their sum; that is the softmax of the chosen logits alone. With
 -- `scale`, times the expert's own.   Shazeer et al. 2017, arXiv:1701.06538
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "route_weights" {
   inputs = { "logits", "experts", "scale?" }, -- (rows, n_experts), (rows, k), (n_experts)
-  cuda   = { kernels = 1 },
   around = { scale = 1 },
   takes = { experts = "i32" },
   wide = true,
@@ -35,6 +35,21 @@ return op.define "route_weights" {
       args = scaled and { "y", "logits", "experts", "scale", "rows" }
         or { "y", "logits", "experts", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local n = node.dim_name(node.inputs.logits.dims[2], "n_experts")
+    local scaled = node.inputs.scale ~= nil
+    return launch.one(node, {
+      template = "cuda/route_weights.cu", width = n, rows = { "logits" },
+      name = scaled and "route_weights_scaled" or "route_weights",
+      params = {
+        n = n, k = node.dim_name(node.inputs.experts.dims[2], "n_active_experts"), scaled = scaled,
+      },
+      args = scaled and { "y", "logits", "experts", "scale", "rows" }
+        or { "y", "logits", "experts", "rows" },
+      blocks = { "(n_rows + 3) / 4" }, threads = 128,
+    })
   end,
 
   -- One row; experts from 0.

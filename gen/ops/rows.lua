@@ -1,6 +1,7 @@
 -- gen/ops/rows.lua -- y = x[index]: the rows that are wanted. It closes a program's phase:
 -- what follows has the index's extent.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "rows" {
@@ -8,7 +9,6 @@ return op.define "rows" {
   emit   = { cpu = "cpu/rows.c" },
   takes = { index = "i32" },
   partition = "rows",
-  cuda = { kernels = 1 },
   gathers = { "x" },
 
   shape = function(x, index)
@@ -27,6 +27,14 @@ return op.define "rows" {
       params = { d = d },
       args = { "y", "x", "index", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local n = node.inputs.x.dims[2]
+    return launch.columns(node, n, {
+      template = "cuda/rows.cu", name = "rows", width = node.dim_name(n), rows = { "x" },
+      params = { d = node.dim_name(n) }, args = { "y", "x", "index", "rows" },
+    })
   end,
 
   reference = function(y, x, index)

@@ -1,5 +1,6 @@
 -- gen/ops/scale.lua -- y = x * factor, a number known when we generate.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "scale" {
@@ -8,7 +9,6 @@ return op.define "scale" {
   emit   = { cpu = "cpu/scale.c" },
   in_place = "x",
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 
@@ -23,6 +23,13 @@ return op.define "scale" {
       params = { d = d, factor = node.attrs.factor },
       args = { "y", "x", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local hex = string.unpack("<I4", string.pack("<f", node.attrs.factor))
+    return launch.elementwise(node, "scale", {
+      name = ("scale_%08x"):format(hex), factor = node.attrs.factor,
+    })
   end,
 
   reference = function(y, x, attrs)

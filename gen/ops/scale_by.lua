@@ -1,10 +1,10 @@
 -- gen/ops/scale_by.lua -- y = x * weight, a number that the checkpoint holds.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "scale_by" {
   inputs = { "x", "weight" }, -- x (rows, d), weight (1)
-  cuda   = { kernels = 1 },
   around = { weight = 1 },
   in_place = "x",
   partition = "rows",
@@ -25,6 +25,8 @@ return op.define "scale_by" {
       args = { "y", "weight", "rows" },
     }
   end,
+
+  cuda = function(node) return launch.elementwise(node, "scale_by", { vectors = { "weight" } }) end,
 
   reference = function(y, x, weight)
     for i = 1, #x do y[i] = x[i] * weight[1] end

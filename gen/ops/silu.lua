@@ -1,12 +1,12 @@
 -- gen/ops/silu.lua -- y = x / (1 + e^-x).   Elfwing et al. 2017, arXiv:1702.03118
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "silu" {
   inputs = { "x" },
   emit   = { cpu = "cpu/elementwise.c" },
   partition = "rows",
-  cuda = { kernels = 1 },
 
   shape = function(x) return x end,
 
@@ -23,6 +23,8 @@ return op.define "silu" {
       args = { "y", "x", "rows" },
     }
   end,
+
+  cuda = function(node) return launch.elementwise(node, "silu") end,
 
   reference = function(y, x)
     for i = 1, #x do y[i] = x[i] / (1 + math.exp(-x[i])) end

@@ -1,12 +1,12 @@
 -- gen/ops/softcap.lua -- y = cap * tanh(x / cap).   Bello et al. 2016, arXiv:1611.09940, §5.1
 -- A row may be a whole vocabulary, so threads share out its columns.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "softcap" {
   inputs = { "x" },
   attrs  = { cap = "number" },
-  cuda   = { kernels = 1 },
   in_place = "x",
 
   shape = function(x, attrs)
@@ -25,6 +25,13 @@ return op.define "softcap" {
       params = { d = d, cap = node.attrs.cap },
       args = { "y", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local hex = string.unpack("<I4", string.pack("<f", node.attrs.cap))
+    return launch.elementwise(node, "softcap", {
+      name = ("softcap_%08x"):format(hex), factor = node.attrs.cap,
+    })
   end,
 
   reference = function(y, x, attrs)

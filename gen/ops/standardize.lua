@@ -1,10 +1,10 @@
 -- gen/ops/standardize.lua -- y = (x - bias) * scale, both vectors of the checkpoint's.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "standardize" {
   inputs = { "x", "bias", "scale" }, -- x (rows, d), bias and scale (d)
-  cuda   = { kernels = 1 },
   around = { scale = 1 },
   partition = "rows",
 
@@ -25,6 +25,10 @@ return op.define "standardize" {
       params = { d = d },
       args = { "y", "x", "bias", "scale", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    return launch.elementwise(node, "standardize", { vectors = { "bias", "scale" } })
   end,
 
   reference = function(y, x, bias, scale)

@@ -1,12 +1,12 @@
 -- gen/ops/top_k.lua -- The columns of a row's k largest values, largest first; of equal ones the
 -- lower column first.
 
+local launch = require "gen.launch"
 local op = require "gen.op"
 
 return op.define "top_k" {
   inputs = { "logits" }, -- (rows, n)
   attrs  = { k = "count" },
-  cuda   = { kernels = 1 },
   result_dtype = "i32",
   partition = "rows",
 
@@ -27,6 +27,16 @@ return op.define "top_k" {
       params = { n = n, k = node.dim_name(node.attrs.k, "n_active_experts") },
       args = { "y", "logits", "rows" },
     }
+  end,
+
+  cuda = function(node)
+    local n = node.dim_name(node.inputs.logits.dims[2], "n_experts")
+    return launch.one(node, {
+      template = "cuda/top_k.cu", name = ("top_%d_of"):format(node.attrs.k), width = n,
+      rows = { "logits" },
+      params = { n = n, k = node.dim_name(node.attrs.k, "n_active_experts") },
+      args = { "y", "logits", "rows" }, blocks = { "(n_rows + 3) / 4" }, threads = 128,
+    })
   end,
 
   -- One row; columns from 0.

@@ -266,8 +266,8 @@ struct burin_kernel {
 
 /* A kernel compiled when the binary was built. */
 struct burin_cubin {
-    int kernel;       /* index into burin_cuda_code.kernels */
     const char *arch; /* "sm_90a" */
+    int kernel;       /* index into burin_cuda_code.kernels */
     const uint8_t *bytes;
     size_t n_bytes;
 };
@@ -276,8 +276,7 @@ struct burin_cuda_code {
     const char *prelude;
     int n_kernels;
     const struct burin_kernel *kernels;
-    int n_cubins;
-    const struct burin_cubin *cubins;
+    const struct burin_cubin *cubins; /* NULL, or up to one without an arch: gen --aot */
 };
 
 struct burin_stream; /* runtime/device/cuda/launch.h */

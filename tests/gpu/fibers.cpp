@@ -99,7 +99,9 @@ static int n_threads, n_alive, n_at_barrier, barrier_line;
 static u32 ready_warps;
 static const struct fiber_launch *now; /* NULL between launches */
 static char *stacks[MAX_STACKS];
-static int n_stacks_used; /* in this launch, under ThreadSanitizer */
+#ifdef FIBERS_TSAN
+static int n_stacks_used; /* in this launch */
+#endif
 #ifdef FIBERS_ASAN
 static const void *host_stack;
 static size_t host_stack_bytes;

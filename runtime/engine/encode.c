@@ -7,45 +7,32 @@
 
 /* ---- Opening ------------------------------------------------------------------------- */
 
-/* The one that is planned, or NULL. */
-static const struct burin_program *planned_encoder(
-        const struct burin_plan *plan, int *n_soft)
+/* The one that is planned, or -1. */
+static int planned_encoder(const struct burin_plan *plan)
 {
     for (int p = 0; p < plan->family->n_programs; p++) {
         const struct burin_program *program = &plan->family->programs[p];
         if (plan->programs[p].active && burin_is_encoder(program) &&
-            !burin_is_audio(program)) {
-            *n_soft = plan->programs[p].n_eager;
-            return program;
-        }
+            !burin_is_audio(program))
+            return p;
     }
-    return NULL;
+    return -1;
 }
 
 static enum burin_status place_inputs(
-        struct burin_encoder *encoder,
-        const struct burin_plan *plan,
-        uint8_t *inputs,
-        int n_soft,
-        struct burin_error *err)
+        struct burin_encoder *encoder, struct burin_error *err)
 {
     const struct burin_program *program = encoder->program;
-    const int n[BURIN_N_EXTENTS] = { [BURIN_SOFT] = n_soft };
     for (int i = 0; i < program->n_inputs; i++) {
         const struct burin_input *input = &program->inputs[i];
-        uint8_t *at = inputs + burin_input_offset(program, i, &plan->params, n);
-        if (i == BURIN_MAX_ENCODER_INPUTS)
-            return burin_fail(
-                    err, BURIN_ELIMIT, "program %s has more than %d inputs", program->name,
-                    BURIN_MAX_ENCODER_INPUTS);
-        encoder->inputs[i] = at;
+        void *at = burin_staging_input(encoder->staging, &encoder->run_call, i);
         if (strcmp(input->name, "pixels") == 0 && input->dtype == BURIN_U8) {
             encoder->pixels = at;
             encoder->vision = burin_vision_of(input, program->largest_item);
         } else if (strcmp(input->name, "pixel_positions") == 0) {
-            encoder->positions = (int32_t *)(void *)at;
+            encoder->positions = at;
         } else if (strcmp(input->name, "item_begin") == 0) {
-            encoder->item_begin = (int32_t *)(void *)at;
+            encoder->item_begin = at;
         } else {
             return burin_fail(
                     err, BURIN_EMISMATCH,
@@ -117,30 +104,38 @@ enum burin_status burin_encoder_open(
         struct burin_encoder *encoder,
         const struct burin_plan *plan,
         const struct burin_program *step,
-        uint8_t *inputs,
-        uint8_t *cache,
+        const struct burin_memory *memory,
+        const struct burin_staging *staging,
+        struct burin_captures *captures,
         struct burin_arena *host,
         struct burin_error *err)
 {
-    int n_soft = 0;
-    *encoder = (struct burin_encoder){ .program = planned_encoder(plan, &n_soft) };
-    const struct burin_program *program = encoder->program;
-    if (!program)
+    const int p = planned_encoder(plan);
+    *encoder = (struct burin_encoder){ .staging = staging, .captures = captures };
+    if (p < 0)
         return BURIN_OK;
-    if (!program->run)
+    const struct burin_program *program = &plan->family->programs[p];
+    encoder->program = program;
+    encoder->kv = plan->kv_index;
+    if (!burin_program_runs(program, plan->kv_index))
         return burin_fail(
                 err, BURIN_EUSAGE, "%s can't be run yet: no kernels for %s", program->name,
                 program->missing ? program->missing : "this machine");
 
-    enum burin_status status = place_inputs(encoder, plan, inputs, n_soft, err);
+    enum burin_status status =
+            burin_program_call_open(&encoder->run_call, plan, p, memory, err);
+    if (!status)
+        status = place_inputs(encoder, err);
     if (!status)
         status = match_cache(encoder, plan, step, err);
     if (status)
         return status;
-    encoder->cache = cache;
+    encoder->cache = memory->cache.address;
     encoder->n_batch = plan->n_batch;
+    int n[BURIN_N_EXTENTS];
+    burin_largest_extents(plan, p, n);
     encoder->limits = burin_run_limits(
-            n_soft, program->smallest_item, burin_vision_patches(&encoder->vision));
+            n[BURIN_SOFT], program->smallest_item, burin_vision_patches(&encoder->vision));
     if (encoder->limits.n_items > encoder->n_rows)
         encoder->limits.n_items = encoder->n_rows;
     return take_tables(encoder, plan, host, err);
@@ -149,10 +144,11 @@ enum burin_status burin_encoder_open(
 enum burin_status burin_encoder_fits(
         const struct burin_plan *plan, int n_soft, struct burin_error *err)
 {
-    int largest = 0;
-    const struct burin_program *program = planned_encoder(plan, &largest);
-    if (!program || n_soft <= largest)
+    const int p = planned_encoder(plan);
+    const int largest = p < 0 ? 0 : plan->programs[p].n_eager;
+    if (p < 0 || n_soft <= largest)
         return BURIN_OK;
+    const struct burin_program *program = &plan->family->programs[p];
     const int n[BURIN_N_EXTENTS] = { [BURIN_SOFT] = n_soft };
     const size_t bytes = burin_arena_bytes(program, &plan->params, n);
     return burin_fail(
@@ -257,50 +253,98 @@ void burin_encoder_release(
 
 /* ---- Runs ---------------------------------------------------------------------------- */
 
+/* What lies behind the real patches in a graph that has more: an item at one place. */
+static void pad_run(const struct burin_encoder *encoder, int n_pictures, int n_soft, int n)
+{
+    const int each = burin_vision_patches(&encoder->vision);
+    const int first = n_soft * each;
+    memset(encoder->positions + 2 * (size_t)first, 0,
+           2 * sizeof(int32_t) * (size_t)(n * each - first));
+    encoder->item_begin[n_pictures] = first;
+    for (int i = n_pictures + 1; i <= n; i++)
+        encoder->item_begin[i] = n * each;
+}
+
+/* Rows that stand one behind another in the cache, too, are copied together. */
+static enum burin_status keep_rows(
+        struct burin_encoder *encoder,
+        int slot,
+        const struct burin_picture *pictures,
+        int n,
+        const uint8_t *row,
+        struct burin_error *err)
+{
+    struct burin_queue *queue = encoder->staging->queue;
+    const size_t bytes = encoder->row_bytes;
+    int32_t *index = encoder->soft_index + (size_t)slot * (size_t)encoder->n_ctx;
+    int32_t first = -1;
+    size_t n_rows = 0; /* of the copy that begins at `first` */
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < n && !status; i++)
+        for (int k = 0; k < soft_of(&pictures[i]) && !status; k++) {
+            const int32_t to = encoder->free[--encoder->n_free];
+            index[pictures[i].begin + k] = to;
+            if (n_rows && to != first + (int32_t)n_rows) {
+                status = burin_queue_copy(
+                        queue, encoder->cache + (uint64_t)first * bytes, (uintptr_t)row,
+                        n_rows * bytes, err);
+                row += n_rows * bytes;
+                n_rows = 0;
+            }
+            if (!n_rows++)
+                first = to;
+        }
+    if (!status && n_rows)
+        status = burin_queue_copy(
+                queue, encoder->cache + (uint64_t)first * bytes, (uintptr_t)row,
+                n_rows * bytes, err);
+    return status;
+}
+
 /* The first n pictures of encoder->run, and their rows into the cache. */
 static enum burin_status run_encoder(
         struct burin_encoder *encoder,
         int slot,
         const struct burin_picture *pictures,
         int n,
-        struct burin_queue *queue,
-        const struct burin_call *step_call,
         struct burin_error *err)
 {
+    struct burin_call *call = &encoder->run_call.call;
+    struct burin_queue *queue = encoder->staging->queue;
     int n_soft = 0;
     for (int i = 0; i < n; i++) {
         encoder->run[i] = pictures[i].patches;
         n_soft += soft_of(&pictures[i]);
     }
+    const struct burin_captured *captured =
+            burin_captures_find(encoder->captures, encoder->program, n_soft);
+    call->n[BURIN_SOFT] = captured ? captured->n : n_soft;
     burin_patches_pack(
             encoder->run, n, &encoder->vision, n_soft, encoder->pixels, encoder->positions,
             encoder->item_begin);
+    if (call->n[BURIN_SOFT] > n_soft)
+        pad_run(encoder, n, n_soft, call->n[BURIN_SOFT]);
 
-    struct burin_call call = *step_call;
-    call.inputs = encoder->inputs;
-    memset(call.n, 0, sizeof call.n);
-    call.n[BURIN_SOFT] = n_soft;
-    enum burin_status status = burin_queue_run(queue, encoder->program, 0, &call, err);
+    enum burin_status status =
+            burin_staging_send(encoder->staging, &encoder->run_call, err);
+    if (!status)
+        status = captured
+                         ? burin_graph_launch(&captured->graph, queue, err)
+                         : burin_queue_run(queue, encoder->program, encoder->kv, call, err);
+    if (!status)
+        status = keep_rows(
+                encoder, slot, pictures, n,
+                call->arena + burin_output_offset(
+                                      encoder->program,
+                                      0 /* match_cache(): its one output */, &call->params,
+                                      call->n),
+                err);
     if (!status)
         status = burin_queue_finish(queue, err);
     if (status)
         return status;
-
+    burin_captures_count(encoder->captures, captured, n_soft);
     encoder->n_runs++;
-
-    const uint8_t *row =
-            call.arena + burin_output_offset(
-                                 encoder->program, 0 /* match_cache(): its one output */,
-                                 &call.params, call.n);
-    int32_t *index = encoder->soft_index + (size_t)slot * (size_t)encoder->n_ctx;
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < soft_of(&pictures[i]); k++) {
-            const int32_t to = encoder->free[--encoder->n_free];
-            memcpy(encoder->cache + (size_t)to * encoder->row_bytes, row,
-                   encoder->row_bytes);
-            index[pictures[i].begin + k] = to;
-            row += encoder->row_bytes;
-        }
     return BURIN_OK;
 }
 
@@ -332,8 +376,6 @@ enum burin_status burin_encoder_advance(
         const struct burin_request *request,
         struct burin_sequence *sequence,
         int room,
-        struct burin_queue *queue,
-        const struct burin_call *step_call,
         struct burin_error *err)
 {
     if (!request->n_pictures)
@@ -342,9 +384,8 @@ enum burin_status burin_encoder_advance(
     int n;
     while ((n = take_pictures(
                     encoder, request, seen->n_encoded, sequence->n_done + room))) {
-        const enum burin_status status = run_encoder(
-                encoder, slot, request->pictures + seen->n_encoded, n, queue, step_call,
-                err);
+        const enum burin_status status =
+                run_encoder(encoder, slot, request->pictures + seen->n_encoded, n, err);
         if (status)
             return status;
         seen->n_encoded += n;

@@ -9,6 +9,7 @@
  *          to its first picture that has no rows yet, so a full cache delays and never fails.
  * Memory   Tables come from an arena at the start; nothing is allocated later. Inputs and arena are
  *          those of the step, which runs before or after.
+ * Graphs   A run is replayed in the smallest captured one that holds it.
  * Threads  One at a time. */
 #ifndef BURIN_ENGINE_ENCODE_H
 #define BURIN_ENGINE_ENCODE_H
@@ -17,13 +18,14 @@
 #include "runtime/burin.h"
 #include "runtime/device/device.h"
 #include "runtime/engine/batch.h"
+#include "runtime/engine/calls.h"
+#include "runtime/engine/graphs.h"
+#include "runtime/engine/staging.h"
 #include "runtime/plan/encoder.h"
 #include "runtime/plan/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum { BURIN_MAX_ENCODER_INPUTS = 8 };
 
 /* How far the pictures of one running request are. */
 struct burin_seen {
@@ -35,12 +37,15 @@ struct burin_encoder {
     const struct burin_program *program; /* NULL: nobody's pictures are encoded */
     struct burin_vision vision;
     struct burin_run_limits limits;
-    const void *inputs[BURIN_MAX_ENCODER_INPUTS];
-    uint8_t *pixels;
+    int kv; /* of the family's layouts the one that is used */
+    struct burin_program_call run_call;
+    const struct burin_staging *staging;
+    struct burin_captures *captures;
+    uint8_t *pixels; /* these three where the host writes them */
     int32_t *positions;
     int32_t *item_begin;
     struct burin_patches *run; /* (limits.n_items) of one run */
-    uint8_t *cache;
+    uint64_t cache;            /* the device's address */
     size_t row_bytes;
     int n_rows; /* of the cache */
     int n_free;
@@ -56,14 +61,15 @@ struct burin_encoder {
     int32_t *span;       /* (slots, n_ctx) */
 };
 
-/* With pictures in the plan: place what a run of `program` needs, from `host`, `inputs` (the
- * memory of all programs' inputs) and `cache`. Without, the encoder takes none. */
+/* With pictures in the plan: place what a run of its program needs, tables from `host`. Without,
+ * the encoder takes none. `staging` and `captures` are kept. */
 enum burin_status burin_encoder_open(
         struct burin_encoder *encoder,
         const struct burin_plan *plan,
         const struct burin_program *step,
-        uint8_t *inputs,
-        uint8_t *cache,
+        const struct burin_memory *memory,
+        const struct burin_staging *staging,
+        struct burin_captures *captures,
         struct burin_arena *host,
         struct burin_error *err);
 
@@ -94,8 +100,6 @@ enum burin_status burin_encoder_advance(
         const struct burin_request *request,
         struct burin_sequence *sequence,
         int room,
-        struct burin_queue *queue,
-        const struct burin_call *step_call,
         struct burin_error *err);
 
 /* Rows of pictures that lie before n_done tokens are free again; all of them at the end. */

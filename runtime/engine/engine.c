@@ -64,7 +64,7 @@ static enum burin_status make_plan(
         .n_frames = options->n_frames,
         .largest_picture = options->largest_picture,
         .encoder_arena = options->encoder_arena,
-        .granule = (int64_t)engine->cpu.device.granule,
+        .granule = (int64_t)engine->device->granule,
         .limit = options->memory_limit ? BURIN_LIMIT_BYTES : BURIN_LIMIT_RESERVE_DEFAULT,
         .limit_bytes = options->memory_limit,
     };
@@ -98,22 +98,14 @@ static enum burin_status take_device_memory(
         struct burin_engine *engine, struct burin_error *err)
 {
     struct burin_memory *memory = &engine->memory;
-    struct burin_device *device = &engine->cpu.device;
-
     const enum burin_status status =
             burin_memory_take(memory, &engine->ledger, &engine->plan, err);
     if (status)
         return status;
-
-    engine->states[0] = burin_device_host(device, memory->kv.address);
-    if (memory->slots.bytes)
-        engine->states[1] = burin_device_host(device, memory->slots.address);
-    engine->call = (struct burin_call){
-        .weights = burin_device_host(device, memory->weights.address),
-        .arena = burin_device_host(device, memory->arena.address),
-        .inputs = engine->inputs,
-        .states = engine->states,
-        .params = engine->plan.params,
+    engine->staging = (struct burin_staging){
+        .queue = &engine->queue,
+        .inputs = burin_device_host(engine->device, memory->inputs.address),
+        .inputs_address = memory->inputs.address,
     };
     return BURIN_OK;
 }
@@ -147,8 +139,8 @@ static enum burin_status open_tokenizer(
         status = burin_ledger_take(&engine->ledger, "tokenizer", bytes, &address, err);
     if (!status)
         status = burin_tokenizer_open(
-                &engine->tokenizer, &o->vocab,
-                burin_device_host(&engine->cpu.device, address), bytes, err);
+                &engine->tokenizer, &o->vocab, burin_device_host(engine->device, address),
+                bytes, err);
     return status;
 }
 
@@ -169,7 +161,6 @@ static enum burin_status place_inputs(struct burin_engine *engine, struct burin_
 {
     const struct burin_program *step = engine->step;
     const struct burin_plan *plan = &engine->plan;
-    uint8_t *inputs = burin_device_host(&engine->cpu.device, engine->memory.inputs.address);
     struct burin_batch *batch = &engine->batch;
     const size_t n_tokens = (size_t)plan->n_batch;
     const size_t n_sequences = (size_t)plan->n_sequences;
@@ -193,19 +184,11 @@ static enum burin_status place_inputs(struct burin_engine *engine, struct burin_
     };
     enum { N_ROLES = sizeof roles / sizeof *roles };
 
-    if (step->n_inputs > BURIN_MAX_INPUTS)
-        return burin_fail(
-                err, BURIN_ELIMIT, "program %s has %d inputs, the engine has room for %d",
-                step->name, step->n_inputs, BURIN_MAX_INPUTS);
     for (int i = 0; i < step->n_inputs; i++) {
         const struct burin_input *input = &step->inputs[i];
-        if (burin_input_is_cache(input)) { /* no bytes: nobody encodes, no row is read */
-            if (engine->memory.cache.bytes)
-                engine->inputs[i] = burin_device_host(
-                        &engine->cpu.device, engine->memory.cache.address);
-            continue;
-        }
         int role = 0;
+        if (burin_input_is_cache(input))
+            continue;
         while (role < N_ROLES && strcmp(roles[role].name, input->name) != 0)
             role++;
         const size_t bytes = burin_input_bytes(input, &plan->params, plan->n);
@@ -219,9 +202,7 @@ static enum burin_status place_inputs(struct burin_engine *engine, struct burin_
                     err, BURIN_EMISMATCH,
                     "input %s of program %s has %zu bytes, %zu are needed", input->name,
                     step->name, bytes, roles[role].count * sizeof(int32_t));
-        uint8_t *at = inputs + burin_input_offset(step, i, &plan->params, plan->n);
-        *roles[role].array = (int32_t *)(void *)at;
-        engine->inputs[i] = at;
+        *roles[role].array = burin_staging_input(&engine->staging, &engine->call, i);
     }
     for (int role = 0; role < N_ROLES; role++) {
         if (!*roles[role].array)
@@ -279,13 +260,9 @@ static enum burin_status find_quantum(struct burin_engine *engine, struct burin_
 
 static enum burin_status open_encoder(struct burin_engine *engine, struct burin_error *err)
 {
-    const struct burin_memory *memory = &engine->memory;
-    struct burin_device *device = &engine->cpu.device;
     return burin_encoder_open(
-            &engine->encoder, &engine->plan, engine->step,
-            burin_device_host(device, memory->inputs.address),
-            memory->cache.bytes ? burin_device_host(device, memory->cache.address) : NULL,
-            &engine->host, err);
+            &engine->encoder, &engine->plan, engine->step, &engine->memory,
+            &engine->staging, &engine->captures, &engine->host, err);
 }
 
 static enum burin_status take_host_memory(
@@ -308,7 +285,11 @@ static enum burin_status take_host_memory(
         return burin_fail(
                 err, BURIN_ENOMEM, "no memory for the tables of %zu sequences", n_slots);
 
-    enum burin_status status = place_inputs(engine, err);
+    const int program = (int)(engine->step - plan->family->programs);
+    enum burin_status status =
+            burin_program_call_open(&engine->call, plan, program, &engine->memory, err);
+    if (!status)
+        status = place_inputs(engine, err);
     if (!status)
         status = open_encoder(engine, err);
     if (!status)
@@ -330,7 +311,7 @@ static enum burin_status pack_weights(
         return BURIN_OK;
     return burin_pack(
             o->options->model, engine->plan.family, &o->checkpoint, o->tensors,
-            burin_device_host(&engine->cpu.device, engine->memory.weights.address),
+            burin_device_host(engine->device, engine->memory.weights.address),
             engine->plan.n_threads, o->options->on_progress, o->options->user, err);
 }
 
@@ -340,6 +321,7 @@ static enum burin_status open_parts(
         struct burin_engine *engine, struct opening *o, struct burin_error *err)
 {
     burin_cpu_open(&engine->cpu);
+    engine->device = &engine->cpu.device;
     enum burin_status status = find_weights(engine, o, err);
     if (!status)
         status = make_plan(engine, o, err);
@@ -349,13 +331,13 @@ static enum burin_status open_parts(
         status = find_quantum(engine, err);
     if (!status)
         status = burin_memory_open_ledger(
-                &engine->ledger, &engine->cpu.device, &engine->plan, err);
+                &engine->ledger, engine->device, &engine->plan, err);
     if (!status)
         status = burin_cpu_start(
                 &engine->cpu, &engine->ledger, engine->plan.n_threads, BURIN_THREAD_BYTES,
                 err);
     if (!status)
-        status = burin_queue_open(&engine->queue, &engine->cpu.device, err);
+        status = burin_queue_open(&engine->queue, engine->device, err);
     if (!status)
         status = take_device_memory(engine, err);
     if (!status)

@@ -8,14 +8,15 @@
 #include "runtime/device/cpu.h"
 #include "runtime/device/ledger.h"
 #include "runtime/engine/batch.h"
+#include "runtime/engine/calls.h"
 #include "runtime/engine/encode.h"
+#include "runtime/engine/graphs.h"
 #include "runtime/engine/kv.h"
 #include "runtime/engine/memory.h"
 #include "runtime/engine/sampler.h"
+#include "runtime/engine/staging.h"
 #include "runtime/plan/plan.h"
 #include "runtime/weights/generation.h"
-
-enum { BURIN_MAX_INPUTS = 16 };
 
 struct burin_engine {
     struct burin_arena host; /* of this struct too, and of all its tables */
@@ -26,16 +27,17 @@ struct burin_engine {
 
     struct burin_tokenizer *tokenizer;
 
-    struct burin_cpu cpu;
-    struct burin_ledger ledger;
+    struct burin_cpu cpu;        /* its threads, where no other device is used */
+    struct burin_device *device; /* that programs run on: &cpu.device */
+    struct burin_ledger ledger;  /* of its memory */
     struct burin_memory memory;
     struct burin_queue queue;
 
     const struct burin_program *step;
-    int logits;             /* index of this output */
-    struct burin_call call; /* all but n[], which each step sets */
-    const void *inputs[BURIN_MAX_INPUTS];
-    uint8_t *states[2]; /* pages, slots */
+    int logits; /* index of this output */
+    struct burin_program_call call;
+    struct burin_staging staging;
+    struct burin_captures captures;
 
     struct burin_encoder encoder;
     struct burin_kv kv;

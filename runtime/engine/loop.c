@@ -311,18 +311,49 @@ static void finish_part(
     draw(engine, part->slot, logits + (size_t)last * n_vocab);
 }
 
-static enum burin_status run_batch(struct burin_engine *engine, struct burin_error *err)
+/* A step of one row a sequence is replayed in the smallest graph that holds it. */
+static const struct burin_captured *find_graph(const struct burin_engine *engine)
 {
-    struct burin_batch *batch = &engine->batch;
-    struct burin_call *call = &engine->call;
-    call->n[BURIN_TOKENS] = batch->n_tokens;
-    call->n[BURIN_SEQUENCES] = batch->n_sequences;
-    call->n[BURIN_OUTPUTS] = batch->n_outputs;
+    const struct burin_batch *batch = &engine->batch;
+    return burin_batch_decodes(batch)
+                   ? burin_captures_find(
+                             &engine->captures, engine->step, batch->n_sequences)
+                   : NULL;
+}
 
-    enum burin_status status =
-            burin_queue_run(&engine->queue, engine->step, engine->plan.kv_index, call, err);
+/* *logits are those of the step's outputs. */
+static enum burin_status run_batch(
+        struct burin_engine *engine, const float **logits, struct burin_error *err)
+{
+    const struct burin_batch *batch = &engine->batch;
+    struct burin_call *call = &engine->call.call;
+    const struct burin_captured *captured = find_graph(engine);
+    call->n[BURIN_TOKENS] = captured ? captured->n : batch->n_tokens;
+    call->n[BURIN_SEQUENCES] = captured ? captured->n : batch->n_sequences;
+    call->n[BURIN_OUTPUTS] = captured ? captured->n : batch->n_outputs;
+    if (captured)
+        burin_batch_pad(batch, captured->n);
+
+    const void *results = NULL;
+    enum burin_status status = burin_staging_send(&engine->staging, &engine->call, err);
+    if (!status)
+        status = captured ? burin_graph_launch(&captured->graph, &engine->queue, err)
+                          : burin_queue_run(
+                                    &engine->queue, engine->step, engine->plan.kv_index,
+                                    call, err);
+    if (!status)
+        status = burin_staging_fetch(
+                &engine->staging,
+                call->arena + burin_output_offset(
+                                      engine->step, engine->logits, &call->params, call->n),
+                (size_t)batch->n_outputs * (size_t)engine->plan.model->n_vocab *
+                        sizeof(float),
+                &results, err);
     if (!status)
         status = burin_queue_finish(&engine->queue, err);
+    if (!status)
+        burin_captures_count(&engine->captures, captured, batch->n_sequences);
+    *logits = results;
     return status;
 }
 
@@ -335,7 +366,7 @@ enum burin_status burin_engine_step(
         const int slot = engine->order[i];
         const enum burin_status status = burin_encoder_advance(
                 &engine->encoder, slot, engine->requests[slot], &engine->sequences[slot],
-                engine->plan.n_batch, &engine->queue, &engine->call, err);
+                engine->plan.n_batch, err);
         if (status)
             return status;
     }
@@ -344,12 +375,10 @@ enum burin_status burin_engine_step(
             &engine->kv);
 
     if (engine->batch.n_tokens > 0) {
-        const enum burin_status status = run_batch(engine, err);
+        const float *logits = NULL;
+        const enum burin_status status = run_batch(engine, &logits, err);
         if (status)
             return status;
-        const size_t offset = burin_output_offset(
-                engine->step, engine->logits, &engine->call.params, engine->call.n);
-        const float *logits = (const float *)(const void *)(engine->call.arena + offset);
         for (int i = 0; i < engine->batch.n_sequences; i++)
             finish_part(engine, &engine->batch.parts[i], logits);
     }

@@ -11,7 +11,7 @@ DEVICE void ${name}(
         int column)
 {
     pairs[0] = pairs[1] = 0;
-% if k_value % 32 == 0 then
+% if k_value % 64 == 0 then
     if (!row)
         return;
 % else

@@ -10,7 +10,8 @@ extern "C" __global__ __launch_bounds__(256) void ${name}(
     const int id = token_ids[blockIdx.x];
     const int column = (int)(blockIdx.y * 256 + threadIdx.x);
     const u8 *tile = weight + (size_t)(id / 32) * ${tile_bytes};
+    const size_t to = (size_t)blockIdx.x * ${d} + column;
 
     if (column < ${d})
-        store_float(y, (size_t)blockIdx.x * ${d} + column, ${weight}_at(tile, id % 32, column));
+        store_float(y, to, ${weight}_at(tile, id % 32, column));
 }

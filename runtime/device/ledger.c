@@ -194,6 +194,7 @@ enum burin_status burin_ledger_take_together(
         return status;
 
     uint64_t obtained = 0;
+    ledger->device->owner = owners[0];
     if (sum) {
         status = burin_device_obtain(ledger->device, sum, &obtained, err);
         if (status)
@@ -233,6 +234,7 @@ enum burin_status burin_ledger_reserve(
     enum burin_status status = no_piece(ledger, owner, err);
     if (!status)
         status = make_rows(ledger, owner, false, err);
+    ledger->device->owner = owner;
     if (!status)
         status = burin_device_reserve(ledger->device, rounded, address, err);
     if (status)
@@ -261,6 +263,7 @@ enum burin_status burin_ledger_back(
         return burin_fail(
                 err, BURIN_EUSAGE, "%s has no addresses left for %zu bytes", owner, bytes);
     enum burin_status status = no_bytes(ledger, owner, bytes, err);
+    ledger->device->owner = owner;
     if (!status)
         status = burin_device_back(
                 ledger->device, address + ledger->pieces[i].backed, bytes, err);
@@ -270,6 +273,23 @@ enum burin_status burin_ledger_back(
     ledger->left -= bytes;
     book_taken(ledger, owner, bytes, bytes);
     return BURIN_OK;
+}
+
+void burin_ledger_return(
+        struct burin_ledger *ledger, const char *owner, uint64_t address, size_t bytes)
+{
+    int i = 0;
+    while (i < ledger->n_pieces && ledger->pieces[i].address != address)
+        i++;
+    if (i == ledger->n_pieces)
+        return;
+    const size_t rounded = ledger->pieces[i].bytes;
+    burin_device_release(ledger->device, address, rounded);
+    ledger->pieces[i] = ledger->pieces[--ledger->n_pieces];
+    ledger->left += rounded;
+    row(ledger, owner, NULL)->obtained -= bytes;
+    if (rounded > bytes)
+        row(ledger, "rounding", NULL)->obtained -= rounded - bytes;
 }
 
 enum burin_status burin_ledger_unused(

@@ -103,6 +103,10 @@ enum burin_status burin_ledger_back(
         size_t bytes,
         struct burin_error *err);
 
+/* Give back the one piece of `bytes` that an owner took at `address`. */
+void burin_ledger_return(
+        struct burin_ledger *ledger, const char *owner, uint64_t address, size_t bytes);
+
 /* Of what an owner has obtained, `bytes` are not used: they are the granule's. */
 enum burin_status burin_ledger_unused(
         struct burin_ledger *ledger,

@@ -300,3 +300,20 @@ SPEC(owners_that_share_a_piece_get_their_own_granules)
     assert_int_equal(burin_ledger_owner(&ledger, "rounding")->obtained, 86);
     burin_ledger_close(&ledger);
 }
+
+SPEC(a_piece_that_is_given_back_is_left_again)
+{
+    struct burin_ledger ledger = on_a_device_of(1024);
+    uint64_t probe, address;
+    burin_ledger_take(&ledger, "kv", 100, &probe, NULL);
+    burin_ledger_take(&ledger, "arena", 640, &address, NULL);
+
+    burin_ledger_return(&ledger, "kv", probe, 100);
+
+    assert_int_equal(ledger.left, 384);
+    assert_int_equal(counting.used, 640);
+    assert_int_equal(burin_ledger_owner(&ledger, "kv")->obtained, 0);
+    assert_int_equal(burin_ledger_owner(&ledger, "rounding")->obtained, 0);
+    burin_ledger_close(&ledger);
+    assert_int_equal(counting.used, 0);
+}

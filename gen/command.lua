@@ -27,6 +27,8 @@ Options
   --config FILE        a config.json: supplies the sizes, or with --variant checks them
   --name NAME          what such a variant is called (default: config)
   --out DIR            where to write (default build/gen/NAME)
+  --aot sm_90a,sm_120a kernels compiled for these GPUs when it is built, so that they need
+                       the driver alone; others compile them at their first start
   --probe              calls to burin_probe() after each operation, for tests
   --after PASS         gen show: trace, or a pass as `gen show MODEL --after ?` lists them
   -h, --help           this text
@@ -45,7 +47,7 @@ end
 local takes_value = {
   ["--model"] = "model", ["--variant"] = "variant", ["--quant"] = "quant",
   ["--weights"] = "weights",
-  ["--target"] = "target", ["--config"] = "config", ["--out"] = "out", ["--after"] = "after",
+  ["--target"] = "target", ["--aot"] = "aot", ["--config"] = "config", ["--out"] = "out", ["--after"] = "after",
   ["--name"] = "name",
 }
 local flags = { ["--probe"] = "probe", ["--help"] = "help", ["-h"] = "help" }
@@ -196,6 +198,9 @@ local function prepare(root, options)
   if not known[target] then
     fail(2, "unknown target %s; there are: any, native, cuda, %s", target,
       table.concat(generate.cpus, ", "))
+  end
+  for arch in (options.aot or ""):gmatch "[^,]+" do
+    if not arch:find "^sm_%d+[af]?$" then fail(2, "--aot %s: an architecture is sm_80, sm_90a", arch) end
   end
   if options.quant == "auto" and not options.weights then
     fail(2, "--quant auto reads a checkpoint: name it with --weights FILE")

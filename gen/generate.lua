@@ -178,8 +178,8 @@ function generate.files(model, families, options)
     for _, family in ipairs(families) do
       if not family.sm then add(family.name .. ".c", c.family(model, family, options)) end
     end
-    add("gen.json", cmake.json(model, families))
-    add("sources.cmake", cmake.fragment(model, families))
+    add("gen.json", cmake.json(model, families, options))
+    add("sources.cmake", cmake.fragment(model, families, options))
   end
   check.files(files)
   return files

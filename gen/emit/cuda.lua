@@ -94,7 +94,8 @@ function File:launcher(launch, op)
     args[i] = "&" .. c_name
   end
   local lines = { text.declare("static void " .. name, params), "{" }
-  lines[#lines + 1] = text.assign("    ", "void *args[]", "{ " .. table.concat(args, ", ") .. " }")
+  lines[#lines + 1] = text.call("    ", "void *args[] = ", args, ";"):gsub("= %(\n", "= {\n")
+    :gsub("= %(", "= { "):gsub("%);$", " };")
   lines[#lines + 1] = ""
   if few then
     lines[#lines + 1] = ("    if (%s <= %d)"):format(few.by or "n_rows", few.rows)
@@ -165,8 +166,10 @@ function emit.family(model, family, name, options)
   end
   lines[#lines + 1] = "};\n"
   lines[#lines + 1] = c.rule "Launches"
+  lines[#lines + 1] = "\n/* Lists of arguments would stand in columns. */\n/* clang-format off */"
   for _, body in ipairs(self.launcher_list) do lines[#lines + 1] = "\n" .. body end
-  lines[#lines + 1] = "\n" .. c.rule "Programs"
+  lines[#lines + 1] = "/* clang-format on */\n"
+  lines[#lines + 1] = c.rule "Programs"
   lines[#lines + 1] = programs
 
   local prelude = kernels.prelude()
@@ -186,10 +189,13 @@ function emit.family(model, family, name, options)
       text.lines("        ", self:sizes_in(unit) .. unit))
   end
   sources[#sources + 1] = "};\n/* clang-format on */\n"
+  sources[#sources + 1] = "/* Of gen --aot; NULL without. */"
+  sources[#sources + 1] = ("extern const struct burin_cubin %s_cubins[] __attribute__((weak));\n"):format(name)
   sources[#sources + 1] = ("const struct burin_cuda_code %s_code = {"):format(name)
   sources[#sources + 1] = "    .prelude = prelude,"
   sources[#sources + 1] = ("    .n_kernels = %d,"):format(#self.list)
   sources[#sources + 1] = "    .kernels = kernels,"
+  sources[#sources + 1] = ("    .cubins = %s_cubins,"):format(name)
   sources[#sources + 1] = "};"
   return {
     programs = text.align(table.concat(lines, "\n")), cuda = table.concat(cuda, "\n") .. "\n",

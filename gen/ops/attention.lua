@@ -29,6 +29,7 @@ local size = require "gen.size"
 local SLOTS = 17        -- BURIN_N_SLOTS, runtime/cpu/attention.h
 local PARTIALS = 256    -- of a row's keys that a GPU works on at once; a row has at most 16
 local ROWS_AT_ONCE = 32 -- of a tile, beside one head's block in the L1 cache
+local c_type = { f32 = "float", bf16 = "u16" }
 local MAX_SPAN = 2048   -- tokens of a picture that see each other
 
 local function value(x) return size.of(x):value() end
@@ -92,6 +93,114 @@ local function ask_for_outputs(kernel, window)
   table.move({ "sequence_begin", "positions" }, 1, 2, #kernel.args + 1, kernel.args)
 end
 
+-- ---- On a GPU ------------------------------------------------------------------------------
+--
+-- A block of four warps has a tile: some tokens of one sequence by some heads that share a KV head.
+-- Few rows leave each part of their keys to a block of its own; more take their parts one by one.
+-- Queries and weights are bf16 as keys and values are, sums are of the rounded weights: what is
+-- lost in rounding them is lost on both sides of the fraction.
+
+local FEW_ROWS = 16 -- with 16 parts each: PARTIALS
+
+-- Rows are cut so that a thread can keep its share of their results twice, 64 floats each time.
+local function tile_of(d, group, most)
+  local tiles, heads, tokens = most, group, 1
+  while tiles * ((d + 63) // 64) > 8 do tiles = tiles // 2 end
+  while group % heads ~= 0 or heads > 16 * tiles do heads = heads - 1 end
+  while 2 * tokens * heads <= 16 * tiles and tokens < 64 do tokens = tokens * 2 end
+  return { tiles = (tokens * heads + 15) // 16, heads = heads, tokens = tokens }
+end
+
+-- A launch's block functions and how its rows are cut.
+local function gpu_kernel(node, split)
+  local kv = node.inputs.kv
+  local s, window = shape_of(node), kv.window
+  local tile = tile_of(s.d, s.group, split and 1 or 4)
+  local scale = (node.attrs.scale or 1 / math.sqrt(s.d)) * math.log(math.exp(1), 2)
+  local tail = ("%dx%dx%d"):format(s.n_kv_heads * s.group, s.n_kv_heads, s.d)
+  local size_tail = ("%dx%dx%d"):format(tile.tiles, tile.heads, s.d)
+  local part = {
+    template = "cuda/attention_part.cu", name = "attention_part_" .. size_tail,
+    params = { d = s.d, tiles = tile.tiles, heads = tile.heads, scale = scale },
+  }
+  local attend = {
+    template = window > 0 and "cuda/attention_rows.cu" or "cuda/attention_pages.cu",
+    name = ("attend_%s_%s"):format(window > 0 and window or "pages", size_tail),
+    params = { part = part.name, d = s.d, tiles = tile.tiles, window = window > 0 and window or nil },
+    needs = { part },
+  }
+  local spans, outputs = node.inputs.spans ~= nil, node.inputs.q.dims[1] == "outputs"
+  local name = (window > 0 and "attention_window_%d" or "attention"):format(window)
+  if spans then name = name .. "_spans" end
+  if outputs and window > 0 then name = name .. "_outputs" end
+  local count = outputs and "n_outputs" or "n_tokens"
+  return {
+    template = "cuda/attention.cu",
+    name = ("%s_%s_%s%s"):format(name, tail, node.y.dtype, split and "_parts" or ""),
+    needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} }, attend },
+    params = {
+      part = part.name, attend = attend.name, d = s.d, d_q = s.d_q, n_heads = s.n_kv_heads * s.group,
+      group = s.group, heads = tile.heads, tiles = tile.tiles, tile_tokens = tile.tokens,
+      y = c_type[node.y.dtype], split = split, window = window, page_bytes = kv.page_bytes,
+      head_bytes = kv.head_bytes, slot_bytes = kv.slot_bytes, ring_bytes = window * kv.head_bytes // 64,
+      part_blocks = part_blocks(window, spans), spans = spans, outputs = outputs,
+    },
+    blocks = {
+      ("%s / %d + 2 * n_sequences"):format(count, tile.tokens),
+      tostring(s.n_kv_heads * s.group // tile.heads), split and "16" or nil,
+    },
+    threads = 128,
+  }
+end
+
+-- Few rows' parts are merged by a kernel of their own; of many rows there is nothing left to do.
+local function merge_kernel(node)
+  local s, window = shape_of(node), node.inputs.kv.window
+  local spans, outputs = node.inputs.spans ~= nil, node.inputs.q.dims[1] == "outputs"
+  local n_heads, count = s.n_kv_heads * s.group, outputs and "n_outputs" or "n_tokens"
+  local args = { "y", "scratch", outputs and "output_positions" or "positions", count }
+  if spans then table.insert(args, 4, "spans") end
+  local y, kind = c_type[node.y.dtype], spans and "_spans" or ""
+  return {
+    template = "cuda/attention_merged.cu", name = ("attention_merged%s_%s"):format(kind, node.y.dtype),
+    params = { y = y, spans = spans },
+    args = args, blocks = { "1" }, threads = 32,
+    few = {
+      rows = FEW_ROWS, by = count, template = "cuda/attention_merge.cu",
+      name = ("attention_merge_%d%s_%dx%d_%s"):format(window, kind, n_heads, s.d, node.y.dtype),
+      needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} } },
+      params = {
+        d = s.d, d_q = s.d_q, n_heads = n_heads, y = y, window = window, spans = spans,
+        part_blocks = part_blocks(window, spans),
+      },
+      blocks = { count, tostring(n_heads) }, threads = 128,
+    },
+  }
+end
+
+local function launches(node)
+  local window = node.inputs.kv.window > 0
+  local attend = gpu_kernel(node, false)
+  attend.args = { "y", "q", "q_stride", "pages", "positions", "sequence_begin", "page_table", "max_pages" }
+  if window then
+    attend.args = {
+      "y", "q", "q_stride", "ring", "state_of", "k", "k_stride", "v", "v_stride", "positions",
+      "sequence_begin",
+    }
+  end
+  local outputs = node.inputs.q.dims[1] == "outputs"
+  if outputs then
+    for i, arg in ipairs(attend.args) do attend.args[i] = of_output[arg] or arg end
+    if window then table.move({ "positions", "sequence_begin" }, 1, 2, #attend.args + 1, attend.args) end
+  end
+  if node.inputs.spans then table.insert(attend.args, "spans") end
+  local count = outputs and "n_outputs" or "n_tokens"
+  table.move({ "n_sequences", count, "scratch" }, 1, 3, #attend.args + 1, attend.args)
+  attend.few = gpu_kernel(node, true)
+  attend.few.rows, attend.few.by = FEW_ROWS, count
+  return { attend, merge_kernel(node) }
+end
+
 return op.define "attention" {
   -- q (tokens, n_heads * d_head), or of the rows whose logits are wanted; and the cache that keys
   -- were put in. spans (tokens): one past the last position that a token sees, for those of a
@@ -123,10 +232,15 @@ return op.define "attention" {
     return q
   end,
 
-  -- Pieces of the keys, at most PARTIALS of (row, piece) at once, then their sum.
+  -- Of few rows parts of the keys, at most PARTIALS of (row, part), and then their sum.
   cuda = function(node)
-    local d, heads = value(node.inputs.kv.d_key), value(node.inputs.q.dims[2])
-    return { kernels = 2, scratch = PARTIALS * (heads // d) * (d + 2) * 4 }
+    local inputs, s = node.inputs, shape_of(node)
+    local scratch = PARTIALS * s.n_kv_heads * s.group * (s.d + 2) * 4
+    local rows = { inputs.q, inputs.k, inputs.v }
+    local known = node.kv_dtype == "bf16" and (inputs.kv.window > 0 or not inputs.spans)
+    for _, x in pairs(rows) do known = known and x.dtype == "bf16" end
+    if not known then return { kernels = 2, scratch = scratch } end
+    return { scratch = scratch, launches = launches(node) }
   end,
 
   hyperparameters = function(q, kv)

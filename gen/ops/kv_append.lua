@@ -13,7 +13,6 @@ return op.define "kv_append" {
   strided = { "k", "v" },
   partition = "rows",
   state = "kv",
-  cuda = { kernels = 1 },
   reads = { "positions", "sequence_of", "page_table" },
 
   shape = function(kv, k, v)
@@ -53,6 +52,36 @@ return op.define "kv_append" {
         "max_pages", "n_tokens",
       },
     }
+  end,
+
+  cuda = function(node)
+    local kv = node.inputs.kv
+    local d, n_kv_heads = value(kv.d_key), value(kv.n_heads)
+    if node.kv_dtype ~= "bf16" then return { kernels = 1 } end
+    if kv.window > 0 then
+      return { launches = { {
+        template = "cuda/kv_append_ring.cu",
+        name = ("kv_append_ring_%dx%dx%d"):format(kv.window, n_kv_heads, d),
+        params = { d = d, n_kv_heads = n_kv_heads, window = kv.window, slot_bytes = kv.slot_bytes },
+        args = {
+          "ring", "state_of", "k", "k_stride", "v", "v_stride", "positions", "sequence_of",
+          "sequence_begin", "n_tokens",
+        },
+        blocks = { "n_tokens" }, threads = 128,
+      } } }
+    end
+    return { launches = { {
+      template = "cuda/kv_append.cu",
+      name = ("kv_append_%dx%d"):format(n_kv_heads, d),
+      params = {
+        d = d, n_kv_heads = n_kv_heads, page_bytes = kv.page_bytes, head_bytes = kv.head_bytes,
+      },
+      args = {
+        "pages", "k", "k_stride", "v", "v_stride", "positions", "sequence_of", "page_table",
+        "max_pages", "n_tokens",
+      },
+      blocks = { "(n_tokens + 7) / 8", tostring(n_kv_heads) }, threads = 128,
+    } } }
   end,
 
   -- One token's keys and values, at the end of its sequence's.

@@ -27,8 +27,6 @@ return op.define "packed_attention" {
   -- item_begin[i + 1], entries beyond the last item all rows there are.
   inputs = { "q", "k", "v", "item_begin" },
   attrs  = { d_head = "number?", scale = "number?" }, -- of the scores; 1 / sqrt(d_head) if left out
-  -- A block takes a tile of one head's queries and finds its items in item_begin.
-  cuda   = { kernels = 1 },
   takes = { item_begin = "i32" },
   strided = { "q", "k", "v" },
   gathers = { "k", "v" },
@@ -96,6 +94,42 @@ return op.define "packed_attention" {
         "y", "q", "q_stride", "k", "k_stride", "v", "v_stride", "item_begin", "rows", "scratch",
       },
     }
+  end,
+
+  -- The parts of attention.lua's kernels, with one part for all keys: a block takes some rows and a
+  -- head, and finds its items in item_begin.
+  cuda = function(node)
+    local d, n_heads = node.attrs.d_head, node.attrs.n_heads
+    local known = d % 8 == 0 and d <= 512
+    for _, name in ipairs { "q", "k", "v" } do known = known and node.inputs[name].dtype == "bf16" end
+    if not known then return { kernels = 1 } end
+    local tiles = 4 -- of 16 rows; a thread keeps 64 floats of their results
+    while tiles * ((d + 63) // 64) > 8 do tiles = tiles // 2 end
+    local tail = ("%dx1x%d"):format(tiles, d)
+    local part = {
+      template = "cuda/attention_part.cu", name = "attention_part_" .. tail,
+      params = {
+        d = d, tiles = tiles, heads = 1,
+        scale = (node.attrs.scale or 1 / math.sqrt(d)) * math.log(math.exp(1), 2),
+      },
+    }
+    local attend = {
+      template = "cuda/attention_rows.cu", name = "attend_item_" .. tail,
+      params = { part = part.name, d = d, tiles = tiles, window = 0 }, needs = { part },
+    }
+    local y = node.y.dtype
+    return { launches = { {
+      template = "cuda/packed_attention.cu",
+      name = ("packed_attention_%dx%d_%s"):format(n_heads, d, y),
+      needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} }, attend },
+      params = {
+        part = part.name, attend = attend.name, d = d, d_q = node.dim_name(n_heads * d), tiles = tiles,
+        y = y == "bf16" and "u16" or "float",
+      },
+      args = { "y", "q", "q_stride", "k", "k_stride", "v", "v_stride", "item_begin", "rows" },
+      blocks = { ("(n_rows + %d) / %d"):format(16 * tiles - 1, 16 * tiles), tostring(n_heads) },
+      threads = 128,
+    } } }
   end,
 
   -- One head of one query; keys[j] and values[j] are its item's.

@@ -1,0 +1,12 @@
+% -- In: name, y ("u16", "float"), spans.
+/* Stands where few rows have their parts merged: of many rows each block has done so itself. */
+extern "C" __global__ __launch_bounds__(32) void ${name}(
+        ${y} *,
+        const float *,
+        const int *,
+% if spans then
+        const int *,
+% end
+        int)
+{
+}

@@ -49,7 +49,7 @@ struct burin_virtual_body {
     /* All of it, at reserved addresses; it may be mapped at several. */
     bool (*map)(void *self, uint64_t address, size_t bytes, uint64_t memory);
     void (*unmap)(void *self, uint64_t address, size_t bytes);
-    void (*access)(void *self, uint64_t address, size_t bytes, bool writable);
+    void (*access)(void *self, uint64_t address, size_t bytes, bool allowed);
 
     int (*load)(void *self, const void *image, void **module);
     void (*unload)(void *self, void *module);

@@ -166,7 +166,7 @@ struct burin_virtual_held {
 struct burin_virtual_held burin_virtual_held(
         const struct burin_virtual *machine, int process, enum burin_virtual_kind kind);
 
-/* "2 streams, 1 handle of 4194304 bytes": of all processes and kinds; "" where there is none.
+/* "2 x stream, 1 x handle of 4194304 bytes": of all processes and kinds; "" where there is none.
  * Cut where `capacity` is too small. */
 void burin_virtual_held_text(
         const struct burin_virtual *machine, char *text, size_t capacity);

@@ -2,6 +2,7 @@
 # folders is found by its name; it runs in the root of the tree.
 #
 #   tests/runtime/**/test_*.c      cmocka, one module of the runtime each
+#   tests/runtime/device/cuda/fake_*.c  libraries that test_open.c opens
 #   tests/models/test_*.c          cmocka, once for each model in BURIN_MODEL
 #   tests/models/test_*.{py,lua,sh}  the binaries, end to end
 #   tests/models/gemma4.py         likewise, once for each variant and kind of prompt
@@ -48,6 +49,17 @@ foreach(source IN LISTS sources)
   else()
     cmocka_test(${name} ${source})
   endif()
+endforeach()
+
+# Libraries that look like NVIDIA's, for tests/runtime/device/cuda: fake_NAME.so.
+file(GLOB sources CONFIGURE_DEPENDS tests/runtime/device/cuda/fake_*.c)
+foreach(source IN LISTS sources)
+  get_filename_component(name ${source} NAME_WE)
+  add_library(${name} MODULE ${source})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  set_target_properties(${name} PROPERTIES
+      PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
+  add_dependencies(test-runtime-device-cuda-open ${name})
 endforeach()
 
 file(GLOB sources CONFIGURE_DEPENDS tests/models/test_*.c)
@@ -152,3 +164,5 @@ foreach(folder IN LISTS folders)
   cmocka_test(probe/arena/${model} tests/probe/test_arena.c
       -Wl,--start-group probed-${model} burin_runtime -Wl,--end-group)
 endforeach()
+
+include(tests/gpu/tests.cmake)

@@ -3,6 +3,7 @@
 # symbol of the toolkit's library, and is declared there as we declare it. Where a library or
 # a header is not installed, that part is left out; 77 where there is none of it.
 set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/../.."
 
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 calls=runtime/device/cuda

@@ -224,8 +224,8 @@ local function compare(w, result, stride)
         local values = table.move(w.v[s], from + 1, to, 1, {})
         local y = {}
         attention.reference(y, w.q[s][p + 1], keys, values, attrs)
-        -- weights are rounded to bf16: each is off by 2^-9 at most, and so is their sum
-        harness.compare(numbers_of(rows[p], shape.y), y, shape.y or "bf16", 1 / 256)
+        -- weights are rounded to bf16, off by 2^-9 at most, and are of values of up to 3
+        harness.compare(numbers_of(rows[p], shape.y), y, shape.y or "bf16", 1 / 64)
       end
     end
   end

@@ -317,13 +317,15 @@ static void add_graphs(struct burin_plan *plan, const struct burin_plan_request 
                 request->costs.node_bytes ? BURIN_MEASURED : BURIN_ASSUMED);
 }
 
-/* What the device takes for what we ask of it, and the driver for each graph: whole granules.
- * What it takes by itself was met as a whole. */
+/* What the device takes for what we ask of it, and the driver for itself and for each graph:
+ * whole granules. What was measured had them. */
 static int64_t gpu_rounding(const struct burin_plan *plan, int64_t granule)
 {
     int64_t sum = 0;
     for (int i = 0; i < plan->n_owners; i++)
-        if (plan->owners[i].kind == BURIN_DERIVED)
+        if (plan->owners[i].kind != BURIN_MEASURED &&
+            strcmp(plan->owners[i].name, "graphs") != 0 &&
+            strcmp(plan->owners[i].name, "rounding") != 0)
             sum += over(plan->owners[i].bytes, granule);
     struct burin_plan_run run;
     for (int i = 0; burin_plan_run_at(plan, i, &run) && !plan->graphs_assumed; i++)

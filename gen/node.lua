@@ -102,6 +102,19 @@ function node.launches(op, section, context, kv_dtype)
   }
 end
 
+-- The arguments of all kernels that a family calls for it.
+function node.args(op, section, context, kv_dtype)
+  if not context.family.sm then
+    local kernel = node.kernel(op, section, context, kv_dtype)
+    return kernel and kernel.args or {}
+  end
+  local args = {}
+  for _, launch in ipairs(node.launches(op, section, context, kv_dtype).launches or {}) do
+    table.move(launch.args, 1, #launch.args, #args + 1, args)
+  end
+  return args
+end
+
 -- Bytes of scratch: of a thread on a CPU, of a launch on a GPU.
 function node.scratch(op, section, context, kv_dtype)
   if context.family.sm then return node.launches(op, section, context, kv_dtype).scratch or 0 end

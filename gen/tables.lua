@@ -24,9 +24,8 @@ function tables.inputs(program, context)
       if tensor.state == "state" or (tensor.window or 0) > 0 then want "state_of" end
     end
     for _, name in ipairs(row.op.def.reads or {}) do want(name) end
-    for _, dtype in ipairs(context.family.sm and {} or context.family.kv_dtypes) do
-      local kernel = node.kernel(row.op, row.section, context, dtype)
-      for _, arg in ipairs(kernel and kernel.args or {}) do
+    for _, dtype in ipairs(context.family.kv_dtypes) do
+      for _, arg in ipairs(node.args(row.op, row.section, context, dtype)) do
         if not own[arg] then want(arg) end
       end
     end

@@ -104,12 +104,6 @@ function File:comment(op, shown, indent)
   end
 end
 
--- The arguments of all that an operation calls.
-function File:args_of(op, section, kv_dtype)
-  local kernel = node.kernel(op, section, self.context, kv_dtype)
-  return kernel and kernel.args or {}
-end
-
 function File:call(op, section, access, kv_dtype)
   local kernel = op.def.kernel(node.face(op, section, self.context, kv_dtype), self.family)
   self:put(text.call("    ", self.kernels.add(kernel), self:arguments(kernel, op, access), ";"))
@@ -153,7 +147,7 @@ function File:own_arguments(section, entry)
   end
   local counts = false
   for _, op in ipairs(section.ops) do
-    for _, arg in ipairs(self:args_of(op, section, self.kv_dtype)) do
+    for _, arg in ipairs(node.args(op, section, self.context, self.kv_dtype)) do
       counts = counts or arg == "layer"
     end
   end
@@ -272,7 +266,7 @@ function File:program_text(program)
   structs.buffers(put, program, self.family.sm)
   local dtypes = self.kv_dtypes
   local extents = structs.extents(program, function(row)
-    return self:args_of(row.op, row.section, dtypes[1])
+    return node.args(row.op, row.section, self.context, dtypes[1])
   end)
   structs.batch(put, program, extents, self.options.probe)
 

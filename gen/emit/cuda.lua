@@ -120,14 +120,6 @@ function File:launcher(launch, op)
   return own
 end
 
-function File:args_of(op, section, kv_dtype)
-  local args = {}
-  for _, launch in ipairs(node.launches(op, section, self.context, kv_dtype).launches or {}) do
-    table.move(launch.args, 1, #launch.args, #args + 1, args)
-  end
-  return args
-end
-
 function File:call(op, section, access, kv_dtype)
   for _, launch in ipairs(node.launches(op, section, self.context, kv_dtype).launches) do
     self:put(text.call("    ", self:launcher(launch, op), self:arguments(launch, op, access), ";"))

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Types ------------------------------------------------------------------------- */
+/* ---- Types --------------------------------------------------------------------------- */
 
 struct burin_cu_context; /* all of them the driver's own */
 struct burin_cu_module;

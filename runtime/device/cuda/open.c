@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Libraries stay once they are opened, closed or not: NVIDIA's have threads of their own, and
+ * leave memory behind. */
+enum { HOW = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
+
 /* A variable's value, or NULL where it is not set or empty. */
 static const char *set(const char *name)
 {
@@ -30,7 +34,7 @@ static void *open_library(
 {
     const char *path = set(variable);
     *found = path ? path : name;
-    void *library = dlopen(*found, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(*found, HOW);
     if (!library)
         *why = dlerror();
     return library;
@@ -170,7 +174,7 @@ static void *open_builtins(const char *folder)
     void *builtins = NULL;
     if (glob(pattern, 0, NULL, &paths) == 0)
         for (size_t i = 0; i < paths.gl_pathc && !builtins; i++)
-            builtins = dlopen(paths.gl_pathv[i], RTLD_NOW | RTLD_GLOBAL);
+            builtins = dlopen(paths.gl_pathv[i], HOW);
     globfree(&paths);
     return builtins;
 }
@@ -178,7 +182,7 @@ static void *open_builtins(const char *folder)
 /* Whether the library at `path` was opened; a bare name is of the loader's path. */
 static bool open_nvrtc_at(struct burin_nvrtc *nvrtc, const char *path)
 {
-    nvrtc->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    nvrtc->library = dlopen(path, HOW);
     if (!nvrtc->library)
         return false;
     snprintf(nvrtc->found, sizeof nvrtc->found, "%s", path);

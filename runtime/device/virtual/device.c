@@ -177,8 +177,8 @@ static struct burin_cu_context *new_context(int card)
         return NULL;
     context->card = card;
     context->limits[CU_LIMIT_STACK] = DEFAULT_STACK;
-    context->limits[CU_LIMIT_PRINTF] = 1024 * 1024;
-    context->limits[CU_LIMIT_HEAP] = 8 * 1024 * 1024;
+    context->limits[CU_LIMIT_PRINTF] = (size_t)1024 * 1024;
+    context->limits[CU_LIMIT_HEAP] = (size_t)8 * 1024 * 1024;
     context->stream =
             burin_virtual_new(BURIN_VIRTUAL_STREAM, sizeof *context->stream, context);
     if (context->stream)

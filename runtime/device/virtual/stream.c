@@ -348,7 +348,8 @@ CALL(cuEventQuery, NEEDS_CONTEXT | NO_CAPTURE, (struct burin_cu_event * event), 
     if (result || !event->stream)
         return result;
     const bool done = event->stream->n_done >= event->place;
-    burin_virtual_drain(event->stream, event->stream->n_done + 1);
+    if (!done)
+        burin_virtual_drain(event->stream, event->stream->n_done + 1);
     if (burin_virtual_self()->lost)
         return burin_virtual_self()->lost;
     return done ? CU_OK : CU_NOT_READY;

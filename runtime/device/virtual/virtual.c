@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const size_t MIB = 1024 * 1024;
+static const size_t MIB = (size_t)1 << 20;
 
 struct burin_virtual_options burin_virtual_default(const struct burin_card *card)
 {
@@ -19,7 +19,7 @@ struct burin_virtual_options burin_virtual_default(const struct burin_card *card
         .granule = 2 * MIB,
         .context_bytes = 555 * MIB,
         .module_bytes = MIB / 4,
-        .node_bytes = 16 * 1024,
+        .node_bytes = MIB / 64,
     };
 }
 

@@ -126,4 +126,52 @@ function cuda_tiles.linear(node, options)
   }
 end
 
+-- The launch of each choice's row times its expert's matrix, or two. options: op, x, name, text,
+-- args, n_tokens (an arg), choices (of a token), slots (that share a row of x), n_experts, activation.
+-- A part is up to so many of an expert's choices; how many parts there are only `begin` knows, but
+-- there are no more than choices, nor than whole parts and one begun for each expert.
+function cuda_tiles.experts(node, options)
+  local p = product(node, options)
+  if not p then return { kernels = 1 } end
+  local gate = options.activation and gated(options.activation)
+  local n_experts = node.dim_name(options.n_experts, "n_experts")
+  local choices = ("%s * %d"):format(options.n_tokens, options.choices)
+  local function blocks(outputs, rows)
+    local bound = ("%s / %d + %s"):format(choices, rows, n_experts)
+    return {
+      ("(n_out + %d) / %d"):format(outputs - 1, outputs),
+      ("%s < %s ? %s : %s"):format(choices, bound, choices, bound),
+    }
+  end
+  local function find(rows)
+    return {
+      template = "cuda/expert_part.cu", name = ("expert_part_%d_%s"):format(rows, n_experts:lower()),
+      params = { n = n_experts, rows = rows },
+    }
+  end
+  local many, few = find(p.params.octets * 8), find(8)
+  local function params(part, of)
+    return {
+      k = p.params.k, matrices = p.params.matrices, octets = p.params.octets, threads = THREADS,
+      segments = p.segments, tile_bytes = p.params.tile_bytes, y = types[node.y.dtype],
+      from = p.params.from, op = options.op, text = options.text, gated = gate and gate.name or false,
+      slots = options.slots, find = part.name, product = of.name,
+    }
+  end
+  local name = options.name .. "_" .. p.tail .. suffix(node)
+  return {
+    launches = { {
+      template = "cuda/experts.cu", name = name, params = params(many, p.many),
+      needs = { many, p.many, gate }, args = options.args, threads = THREADS,
+      blocks = blocks(THREADS, p.params.octets * 8),
+      few = {
+        -- where an expert has fewer than 8 choices, if all have as many
+        by = options.n_tokens, rows = math.max(8, options.n_experts * 8 // options.choices),
+        template = "cuda/experts_few.cu", name = name .. "_few", params = params(few, p.few),
+        needs = { few, p.few, gate }, threads = p.segments * 32, blocks = blocks(32, 8),
+      },
+    } },
+  }
+end
+
 return cuda_tiles

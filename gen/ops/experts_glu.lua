@@ -2,6 +2,7 @@
 -- matrices: one grouped product.   Shazeer 2020, arXiv:2002.05202; Gale et al. 2022,
 -- arXiv:2211.15841 (groups of any length, nothing dropped)
 
+local cuda_tiles = require "gen.cuda_tiles"
 local op = require "gen.op"
 local size = require "gen.size"
 local tiles = require "gen.tiles"
@@ -19,7 +20,6 @@ return op.define "experts_glu" {
   -- rows (choices) and begin (n_experts + 1): gen/ops/expert_rows.lua.
   inputs = { "x", "weight", "rows", "begin" },
   attrs  = { activation = "string" }, -- "silu" or "gelu_tanh"
-  cuda   = { kernels = 1 }, -- tiles of an expert's rows, as many as any begin could ask for
   activation = "x",
   takes = { rows = "i32", begin = "i32" },
   gathers = { "x" },
@@ -37,6 +37,7 @@ return op.define "experts_glu" {
     op.check(functions[attrs.activation], "activation must be silu or gelu_tanh, got %s",
       attrs.activation)
     attrs.n_slots = rows[1]:multiple() // x[1]:multiple() -- choices a token
+    attrs.n_choices = rows[1]:multiple() -- for each of its extent
     return { rows[1], size.of(weight[2]:value() // 2) }
   end,
 
@@ -53,6 +54,19 @@ return op.define "experts_glu" {
   kernel = function(node, family)
     return tiles.experts(node, family, {
       x = "x", slots = node.attrs.n_slots, activation = node.attrs.activation,
+    })
+  end,
+
+  cuda = function(node)
+    local activation, weight = node.attrs.activation, node.inputs.weight
+    local n = size.of(weight.dims[2]):value() // 2
+    local n_tokens = "n_" .. node.inputs.x.dims[1]
+    return cuda_tiles.experts(node, {
+      op = "experts_glu", x = "x", name = "experts_" .. activation, activation = activation,
+      text = activation .. "(x gate') * (x up')", slots = node.attrs.n_slots,
+      choices = node.attrs.n_choices, n_experts = size.of(weight.dims[1]):value(),
+      n_tokens = n_tokens,
+      args = { "y", "x", "weight", "rows", "begin", "n_out=" .. node.dim_name(n), n_tokens },
     })
   end,
 

@@ -126,6 +126,39 @@ static enum burin_status load_anew(
     return status ? status : load_kernel(cuda, number, &compiled[number], &refused, err);
 }
 
+/* A kernel as it was found, or compiled anew where the driver refuses that; what it said is
+ * the error where there is nothing to compile with. */
+static enum burin_status load_or_mend(
+        struct burin_cuda *cuda,
+        int number,
+        struct burin_compiling *compiling,
+        struct burin_compiled *compiled,
+        struct burin_compile_counts *counts,
+        struct burin_arena *arena,
+        struct burin_error *err)
+{
+    const enum burin_origin origin = compiled[number].origin;
+    struct burin_error refusal = { .status = BURIN_OK };
+    bool refused = false;
+    enum burin_status status =
+            load_kernel(cuda, number, &compiled[number], &refused, &refusal);
+    if (status && refused && origin != BURIN_COMPILED) {
+        struct burin_error mending = { .status = BURIN_OK };
+        const enum burin_status mended =
+                load_anew(cuda, number, *compiling, compiled, arena, &mending);
+        if (mended != BURIN_EMISSING) {
+            status = mended;
+            refusal = mending;
+        }
+        counts->n_compiled += !mended;
+        counts->n_cached -= !mended && origin == BURIN_CACHED;
+        counts->n_embedded -= !mended && origin == BURIN_EMBEDDED;
+    }
+    if (status && err)
+        *err = refusal;
+    return status;
+}
+
 static enum burin_status load_all(
         struct burin_cuda *cuda,
         struct burin_compiling *compiling,
@@ -134,20 +167,10 @@ static enum burin_status load_all(
         struct burin_arena *arena,
         struct burin_error *err)
 {
-    for (int i = 0; i < cuda->code->n_kernels; i++) {
-        bool refused = false;
-        const enum burin_origin origin = compiled[i].origin;
-        enum burin_status status = load_kernel(cuda, i, &compiled[i], &refused, err);
-        if (status && refused && origin != BURIN_COMPILED) {
-            status = load_anew(cuda, i, *compiling, compiled, arena, err);
-            counts->n_compiled += !status;
-            counts->n_cached -= !status && origin == BURIN_CACHED;
-            counts->n_embedded -= !status && origin == BURIN_EMBEDDED;
-        }
-        if (status)
-            return status;
-    }
-    return BURIN_OK;
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < cuda->code->n_kernels && !status; i++)
+        status = load_or_mend(cuda, i, compiling, compiled, counts, arena, err);
+    return status;
 }
 
 enum burin_status burin_cuda_load(

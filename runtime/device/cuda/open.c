@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Libraries stay once they are opened, closed or not: NVIDIA's have threads of their own, and
- * leave memory behind. */
+/* Libraries stay once they are opened, closed or not: NVIDIA's have threads of their own,
+ * and leave memory behind. */
 enum { HOW = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
 
 /* A variable's value, or NULL where it is not set or empty. */

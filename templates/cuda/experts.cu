@@ -32,13 +32,16 @@ extern "C" __global__ __launch_bounds__(${threads}) void ${name}(
     for (int i = 0; i < MOVED; i++) {
         const int row = (i * ${threads} + (int)threadIdx.x) / 4;
 % if slots == 1 then
-        in[i] = row < n_rows ? x + (size_t)choices[first + row] * ${k} : nullptr;
+        const size_t row_of_x = row < n_rows ? choices[first + row] : 0;
+        in[i] = row < n_rows ? x + row_of_x * ${k} : nullptr;
 % else
-        in[i] = row < n_rows ? x + (size_t)(choices[first + row] / ${slots}) * ${k} : nullptr;
+        const size_t row_of_x = row < n_rows ? choices[first + row] / ${slots} : 0;
+        in[i] = row < n_rows ? x + row_of_x * ${k} : nullptr;
 % end
     }
     /* A warp without a tile of its own helps to move rows, and computes the last tile too. */
-    ${product}(total, w + ((size_t)expert * n_tiles + min(tile, n_tiles - 1)) * TILE, in);
+    const size_t before = (size_t)expert * n_tiles + min(tile, n_tiles - 1);
+    ${product}(total, w + before * TILE, in);
     if (tile >= n_tiles)
         return;
 #pragma unroll

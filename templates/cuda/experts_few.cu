@@ -28,11 +28,11 @@ extern "C" __global__ __launch_bounds__(${segments * 32}, 1) void ${name}(
     if (expert < 0)
         return;
 % if slots == 1 then
-    const ${from} *in = row < n_rows ? x + (size_t)choices[first + row] * ${k} : nullptr;
+    const size_t row_of_x = row < n_rows ? choices[first + row] : 0;
 % else
-    const ${from} *in =
-            row < n_rows ? x + (size_t)(choices[first + row] / ${slots}) * ${k} : nullptr;
+    const size_t row_of_x = row < n_rows ? choices[first + row] / ${slots} : 0;
 % end
+    const ${from} *in = row < n_rows ? x + row_of_x * ${k} : nullptr;
     const u8 *tile = w + ((size_t)expert * n_tiles + blockIdx.x) * TILE;
 
     ${product}(part[segment], tile, in, segment);

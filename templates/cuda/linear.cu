@@ -41,7 +41,8 @@ extern "C" __global__ __launch_bounds__(${threads}) void ${name}(
     /* A warp without a tile of its own helps to move rows, and computes the last tile too. */
     const u8 *own = w + (size_t)min(tile, n_tiles - 1) * TILE;
 % if clips then
-    ${product}(total, own, *in_min, *in_max, in);
+    const float2 bounds = make_float2(*in_min, *in_max);
+    ${product}(total, own, bounds, in);
 % elseif pixels then
     ${product}(total, weights, own, in);
 % else

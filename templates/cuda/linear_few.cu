@@ -29,11 +29,13 @@ extern "C" __global__ __launch_bounds__(${segments * 32}, 1) void ${name}(
     const int segment = (int)threadIdx.x / 32;
     const int row = first_row + (int)threadIdx.x % 32 / 4;
     const ${from} *in = row < n_rows ? x + (size_t)row * ${k} : nullptr;
+    const u8 *tile = w + (size_t)blockIdx.y * TILE;
 
 % if clips then
-    ${product}(part[segment], w + (size_t)blockIdx.y * TILE, in, *in_min, *in_max, segment);
+    const float2 bounds = make_float2(*in_min, *in_max);
+    ${product}(part[segment], tile, in, bounds, segment);
 % else
-    ${product}(part[segment], w + (size_t)blockIdx.y * TILE, in, segment);
+    ${product}(part[segment], tile, in, segment);
 % end
     __syncthreads();
     for (int i = (int)threadIdx.x; i < 8 * 32; i += SEGMENTS * 32) {

@@ -2,7 +2,7 @@
 % -- whose tiles lie in turn), octets (of rows), threads, tile_bytes, weight (the functions that read a
 % -- tile), words (that they load), rows (the function that reads rows), from (their type), clips (rows,
 % -- by bounds), sums_weights (the sum of a row of weights too).
-% local bounds = clips and "low, high, " or ""
+% local bounds = clips and "bounds, " or ""
 /* The products of ${octets * 8} rows with the 32 rows of each warp's tile. Rows pass through shared memory,
  * 64 columns at a time, in the order in which lanes take them; a tile comes as it is taken, a
  * step ahead. gen/cuda_tiles.lua says which columns a lane has, and in which order they are
@@ -14,8 +14,7 @@ DEVICE void ${name}(
 % end
         const u8 *tile,
 % if clips then
-        float low,
-        float high,
+        float2 bounds,
 % end
         const ${from} *const *row) /* those that the thread moves, or NULL */
 {
@@ -27,16 +26,18 @@ DEVICE void ${name}(
         STEPS = ${steps},
         TILE = ${tile_bytes}, /* bytes */
     };
-    __shared__ uint4 stage[2][2][OCTETS * 32]; /* a step of an octet: what each lane takes */
+    __shared__ uint4 stage[2][2][OCTETS * 32]; /* a step of an octet: of each lane */
     const int lane = (int)threadIdx.x % 32;
     u32 ahead[MOVED][2][4]; /* of two steps */
     u32 words[MATRICES][${words}];
 
     const auto fetch = [&](int step) {
 #pragma unroll
-        for (int i = 0; i < MOVED * 4; i++)
-            ${rows}(ahead[i / 4][i / 2 % 2] + i % 2 * 2, row[i / 4],
-                    ${bounds}(step + i / 2 % 2) * 32 + i % 2 * 16 + lane % 4 * 4);
+        for (int i = 0; i < MOVED * 4; i++) {
+            u32 *to = ahead[i / 4][i / 2 % 2] + i % 2 * 2;
+            const int column = step * 32 + i % 4 * 16 + lane % 4 * 4;
+            ${rows}(to, row[i / 4], ${bounds}column);
+        }
     };
 
     for (int i = 0; i < MATRICES * OCTETS * 2; i++)

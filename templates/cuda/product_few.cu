@@ -2,7 +2,7 @@
 % -- turn), tile_bytes, weight (the functions that read a tile), words (that they load), rows (the
 % -- function that reads rows), from (their type), clips (rows, by bounds), sums_weights (the sum of a
 % -- row of weights too).
-% local bounds = clips and "low, high, " or ""
+% local bounds = clips and "bounds, " or ""
 /* A warp's segment of the products of 8 rows with the 32 rows of a tile: part[row][out].
  * gen/cuda_tiles.lua says which columns a lane has, and in which order they are added. */
 DEVICE void ${name}(
@@ -10,8 +10,7 @@ DEVICE void ${name}(
         const u8 *tile,
         const ${from} *row, /* row lane / 4, or NULL */
 % if clips then
-        float low,
-        float high,
+        float2 bounds,
 % end
         int segment)
 {
@@ -31,13 +30,14 @@ DEVICE void ${name}(
 
 #pragma unroll ${2 // matrices}
     for (int step = begin; step < end; step++) {
+        const int column = step * 32 + lane % 4 * 4;
         u32 words[MATRICES][${words}], a[2][2][4], b[2][2];
 
 #pragma unroll
         for (int m = 0; m < MATRICES; m++)
             ${weight}_load(words[m], tile + m * TILE, step, lane);
-        ${rows}(b[0], row, ${bounds}step * 32 + lane % 4 * 4);
-        ${rows}(b[1], row, ${bounds}step * 32 + 16 + lane % 4 * 4);
+        for (int part = 0; part < 2; part++)
+            ${rows}(b[part], row, ${bounds}column + part * 16);
 #pragma unroll
         for (int m = 0; m < MATRICES; m++) {
             ${weight}_pairs(a, words[m]);

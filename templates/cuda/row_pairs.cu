@@ -1,14 +1,7 @@
 % -- In: name, k_value (columns), from (type of the rows: u16, float or u8), clips (by bounds).
 /* Four columns of a row as bf16, from `column` on, a multiple of 4; zeros where there is no row
  * or no column. */
-DEVICE void ${name}(
-        u32 *pairs,
-        const ${from} *row,
-% if clips then
-        float low,
-        float high,
-% end
-        int column)
+DEVICE void ${name}(u32 *pairs, const ${from} *row, ${clips and "float2 bounds, " or ""}int column)
 {
     pairs[0] = pairs[1] = 0;
 % if k_value % 64 == 0 then
@@ -29,7 +22,7 @@ DEVICE void ${name}(
     load_words_4(four, row + column);
     for (int i = 0; i < 4; i++)
 % if clips then
-        x[i] = fminf(fmaxf(__uint_as_float(four[i]), low), high);
+        x[i] = fminf(fmaxf(__uint_as_float(four[i]), bounds.x), bounds.y);
 % else
         x[i] = __uint_as_float(four[i]);
 % end
@@ -40,8 +33,8 @@ DEVICE void ${name}(
 % if clips then
     for (int i = 0; i < 2; i++)
         pairs[i] = pack_bf16(
-                fminf(fmaxf(low_bf16(pairs[i]), low), high),
-                fminf(fmaxf(high_bf16(pairs[i]), low), high));
+                fminf(fmaxf(low_bf16(pairs[i]), bounds.x), bounds.y),
+                fminf(fmaxf(high_bf16(pairs[i]), bounds.x), bounds.y));
 % end
 % end
 }

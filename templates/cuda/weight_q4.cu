@@ -24,12 +24,13 @@ DEVICE void ${name}_pairs(u32 (*a)[2][4], const u32 *words)
         for (int i = 0; i < 4; i++) { /* pairs of low nibbles, then of high ones */
             const u32 pair = words[row] >> (i / 2 * 4 + i % 2 * 16);
 % if w.minimum then
-            a[row / 2][i / 2][i % 2 * 2 + row % 2] = pack_bf16(
-                    (float)(pair & 15) * d + m, (float)(pair >> 8 & 15) * d + m);
+            const float low = fmaf((float)(pair & 15), d, m);
+            const float high = fmaf((float)(pair >> 8 & 15), d, m);
 % else
-            a[row / 2][i / 2][i % 2 * 2 + row % 2] = pack_bf16(
-                    ((float)(pair & 15) - 8.0f) * d, ((float)(pair >> 8 & 15) - 8.0f) * d);
+            const float low = ((float)(pair & 15) - 8.0f) * d;
+            const float high = ((float)(pair >> 8 & 15) - 8.0f) * d;
 % end
+            a[row / 2][i / 2][i % 2 * 2 + row % 2] = pack_bf16(low, high);
         }
     }
 }
@@ -41,8 +42,8 @@ DEVICE float ${name}_at(const u8 *tile, int row, int column)
     const int byte = quants[column % 16 / 4 * 64 + column % 4];
     const int q = column % 32 < 16 ? byte & 15 : byte >> 4;
 % if w.minimum then
-    return (float)q * half_float(((const u16 *)group)[row]) +
-           half_float(((const u16 *)group)[32 + row]);
+    const u16 *d = (const u16 *)group; /* of 32 rows, and behind them m */
+    return fmaf((float)q, half_float(d[row]), half_float(d[32 + row]));
 % else
     return (float)(q - 8) * half_float(((const u16 *)group)[row]);
 % end

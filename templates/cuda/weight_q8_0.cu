@@ -18,8 +18,9 @@ DEVICE void ${name}_pairs(u32 (*a)[2][4], const u32 *words)
 
         for (int i = 0; i < 4; i++) {
             const u32 pair = words[i / 2 * 4 + row] >> i % 2 * 16;
-            a[row / 2][i / 2][i % 2 * 2 + row % 2] = pack_bf16(
-                    ((float)(pair & 255) - 128.0f) * d, ((float)(pair >> 8 & 255) - 128.0f) * d);
+            const float low = ((float)(pair & 255) - 128.0f) * d;
+            const float high = ((float)(pair >> 8 & 255) - 128.0f) * d;
+            a[row / 2][i / 2][i % 2 * 2 + row % 2] = pack_bf16(low, high);
         }
     }
 }

@@ -187,14 +187,13 @@ enum burin_status burin_cuda_load(
     cuda->functions = BURIN_TAKE(&cuda->arena, n, void *);
     cuda->modules = BURIN_TAKE(&cuda->arena, n, struct burin_cu_module *);
 
-    enum burin_status status = BURIN_OK;
-    if (!compiled || !cuda->functions || !cuda->modules)
-        status = burin_fail(
-                err, BURIN_ENOMEM, "no host memory for a list of %zu kernels", n);
-    if (!status)
-        status = burin_compile(
-                code, NULL, burin_arch_of(cuda->found.sm).name, compiling, &images,
-                compiled, counts, err);
+    if (!compiled || !cuda->functions || !cuda->modules) {
+        burin_arena_close(&images);
+        return burin_fail(err, BURIN_ENOMEM, "no host memory for a list of %zu kernels", n);
+    }
+    enum burin_status status = burin_compile(
+            code, NULL, burin_arch_of(cuda->found.sm).name, compiling, &images, compiled,
+            counts, err);
     if (!status)
         status = load_all(cuda, compiling, compiled, counts, &images, err);
     burin_arena_close(&images);

@@ -27,7 +27,28 @@ static enum burin_status take(
     return burin_ledger_take(ledger, owner, piece->bytes, &piece->address, err);
 }
 
-enum burin_status burin_memory_take(
+/* A slot holds a sequence's windows and states, one behind another. */
+static enum burin_status take_slots(
+        struct burin_memory_piece *piece,
+        struct burin_ledger *ledger,
+        const struct burin_plan *plan,
+        struct burin_error *err)
+{
+    static const char *const all[] = { "slots", "windows", "scans", "drafts" };
+    const char *owners[4];
+    size_t bytes[4];
+    int n = 0;
+    for (int i = 0; i < 4; i++) {
+        owners[n] = all[i];
+        bytes[n] = (size_t)burin_plan_owner_bytes(plan, all[i]);
+        piece->bytes += bytes[n];
+        n += bytes[n] > 0;
+    }
+    return n ? burin_ledger_take_together(ledger, owners, bytes, n, &piece->address, err)
+             : BURIN_OK;
+}
+
+enum burin_status burin_memory_take_fixed(
         struct burin_memory *memory,
         struct burin_ledger *ledger,
         const struct burin_plan *plan,
@@ -39,13 +60,24 @@ enum burin_status burin_memory_take(
         const char *owner;
         bool optional; /* not every model has it */
     } pieces[] = {
-        { &memory->weights, "weights", false }, { &memory->arena, "arena", false },
-        { &memory->inputs, "inputs", false },   { &memory->cache, "encoder cache", true },
-        { &memory->slots, "slots", true },      { &memory->kv, "kv", false },
+        { &memory->weights, "weights", false },
+        { &memory->arena, "arena", false },
+        { &memory->inputs, "inputs", false },
+        { &memory->cache, "encoder cache", true },
     };
     enum burin_status status = BURIN_OK;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces && !status; i++)
         status = take(
                 pieces[i].piece, ledger, plan, pieces[i].owner, pieces[i].optional, err);
-    return status;
+    return status ? status : take_slots(&memory->slots, ledger, plan, err);
+}
+
+enum burin_status burin_memory_take(
+        struct burin_memory *memory,
+        struct burin_ledger *ledger,
+        const struct burin_plan *plan,
+        struct burin_error *err)
+{
+    const enum burin_status status = burin_memory_take_fixed(memory, ledger, plan, err);
+    return status ? status : take(&memory->kv, ledger, plan, "kv", false, err);
 }

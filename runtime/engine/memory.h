@@ -26,7 +26,7 @@ struct burin_memory {
     struct burin_memory_piece arena;  /* of the largest program: they run one at a time */
     struct burin_memory_piece inputs; /* likewise, at their largest extents */
     struct burin_memory_piece cache;  /* of encoded pictures and sound, if any */
-    struct burin_memory_piece slots;  /* per-sequence state, if any */
+    struct burin_memory_piece slots;  /* per-sequence state, if any: on a GPU of 3 owners */
     struct burin_memory_piece kv;     /* the pages */
 };
 
@@ -39,6 +39,14 @@ enum burin_status burin_memory_open_ledger(
 
 /* Take what the plan read off the tables. */
 enum burin_status burin_memory_take(
+        struct burin_memory *memory,
+        struct burin_ledger *ledger,
+        const struct burin_plan *plan,
+        struct burin_error *err);
+
+/* The same without "kv", whose address and bytes are filled in later. On a GPU the slots are what
+ * "windows", "scans" and "drafts" have together. */
+enum burin_status burin_memory_take_fixed(
         struct burin_memory *memory,
         struct burin_ledger *ledger,
         const struct burin_plan *plan,

@@ -16,7 +16,7 @@ enum burin_status burin_staging_send(
         struct burin_error *err)
 {
     enum burin_status status = BURIN_OK;
-    if (!staging->results)
+    if (!staging->copies)
         return BURIN_OK;
     for (int i = 0; i < of->program->n_inputs && !status; i++) {
         const void *from = burin_staging_input(staging, of, i);
@@ -36,8 +36,8 @@ enum burin_status burin_staging_fetch(
         const void **at,
         struct burin_error *err)
 {
-    *at = staging->results ? staging->results : from;
-    if (!staging->results)
+    *at = staging->copies ? staging->results : from;
+    if (!staging->copies)
         return BURIN_OK;
     if (bytes > staging->results_bytes)
         return burin_fail(

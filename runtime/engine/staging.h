@@ -14,14 +14,16 @@
 #include "runtime/device/device.h"
 #include "runtime/engine/calls.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct burin_staging {
     struct burin_queue *queue;
+    bool copies;     /* false: the host's is the device's memory */
     uint8_t *inputs; /* the host's copy of memory.inputs, or that itself */
     uint64_t inputs_address;
-    uint8_t *results; /* NULL: the host reads the device's memory */
+    uint8_t *results; /* of copies */
     size_t results_bytes;
 };
 

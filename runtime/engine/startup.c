@@ -1,0 +1,363 @@
+#include "runtime/engine/startup.h"
+
+#include "runtime/base/clock.h"
+#include "runtime/base/units.h"
+#include "runtime/device/cuda/cache.h"
+#include "runtime/engine/capture.h"
+#include "runtime/plan/runs.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const burin_start_names[BURIN_N_START_STEPS] = {
+    [BURIN_START_LOOK] = "look",           [BURIN_START_CONTEXT] = "context",
+    [BURIN_START_KERNELS] = "kernels",     [BURIN_START_STACKS] = "stacks",
+    [BURIN_START_MEMORY] = "memory",       [BURIN_START_WEIGHTS] = "weights",
+    [BURIN_START_ADDRESSES] = "addresses", [BURIN_START_WARM_UP] = "warm-up",
+    [BURIN_START_GRAPHS] = "graphs",       [BURIN_START_KV] = "KV",
+};
+
+void burin_start_note(struct burin_start *start, const char *format, ...)
+{
+    struct burin_start_facts *facts = &start->facts;
+    if (facts->n_notes == BURIN_START_NOTES) {
+        snprintf(
+                facts->notes[BURIN_START_NOTES - 1], BURIN_START_NOTE,
+                "... and more of the like");
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(facts->notes[facts->n_notes++], BURIN_START_NOTE, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- What the driver takes by itself ------------------------------------------------------ */
+
+/* How much that is, for what is done between two looks. */
+struct look {
+    int64_t used;      /* by this process; -1: nobody tells */
+    int64_t available; /* on the device; -1 likewise */
+};
+
+static struct look look(struct burin_start *s)
+{
+    struct look now = { .available = -1 };
+    if (!burin_gpu_used(s->gpu, &now.used))
+        now.used = -1;
+    if (burin_gpu_free(s->gpu, &now.available, NULL))
+        now.available = -1;
+    return now;
+}
+
+static int64_t taken_since(
+        struct burin_start *s, const struct look *before, int64_t planned)
+{
+    const struct look now = look(s);
+    if (before->used >= 0 && now.used >= 0)
+        return now.used > before->used ? now.used - before->used : 0;
+    if (before->available < 0 || now.available < 0)
+        return planned;
+    const int64_t less = before->available - now.available;
+    return less < 0 ? 0 : less > planned ? planned : less;
+}
+
+static enum burin_status book(
+        struct burin_start *s,
+        const char *owner,
+        const struct look *before,
+        struct burin_error *err)
+{
+    const int64_t planned = burin_plan_owner_bytes(s->plan, owner);
+    return burin_ledger_spend(
+            s->ledger, owner, (size_t)taken_since(s, before, planned), err);
+}
+
+/* ---- The steps ---------------------------------------------------------------------------- */
+
+static enum burin_status look_at_memory(struct burin_start *s, struct burin_error *err)
+{
+    s->facts.limit_bytes = s->plan->limit_bytes;
+    if (!s->gpu->nvml_device)
+        burin_start_note(
+                s,
+                "NVML tells nothing (%.120s): what the driver takes is what the device has "
+                "less, and at most what was planned",
+                s->gpu->nvml_missing);
+    return burin_gpu_free(s->gpu, &s->free_before, err);
+}
+
+static enum burin_status make_context(struct burin_start *s, struct burin_error *err)
+{
+    const struct look before = look(s);
+    enum burin_status status = burin_cuda_context(&s->gpu->cuda, err);
+    if (status)
+        return status;
+    s->gpu->has_context = true;
+    burin_ledger_begin(
+            s->ledger, &s->gpu->cuda.device,
+            s->plan->limit_bytes == INT64_MAX ? SIZE_MAX : (size_t)s->plan->limit_bytes);
+    for (int i = 0; i < s->plan->n_owners && !status; i++)
+        if (strcmp(s->plan->owners[i].name, "kv") != 0) /* gets what is left */
+            status = burin_ledger_plan(
+                    s->ledger, s->plan->owners[i].name, (size_t)s->plan->owners[i].bytes,
+                    err);
+    if (!status)
+        status = book(s, "context", &before, err);
+    return status;
+}
+
+static bool kernels_done(void *user, int done, int total)
+{
+    const struct burin_start *s = user;
+    return !s->on_step ||
+           s->on_step(s->user, BURIN_START_KERNELS, (size_t)done, (size_t)total);
+}
+
+static enum burin_status load_kernels(struct burin_start *s, struct burin_error *err)
+{
+    const struct look before = look(s);
+    struct burin_arena folder = { 0 };
+    struct burin_compile_counts counts;
+    struct burin_compiling compiling = {
+        .nvrtc = &s->gpu->nvrtc,
+        .cache = s->keep_kernels ? burin_cache_folder(&folder) : NULL,
+        .n_threads = s->n_threads,
+        .progress = kernels_done,
+        .context = s,
+    };
+    if (s->gpu->driver.cuDriverGetVersion(&compiling.driver_version))
+        compiling.driver_version = 0;
+    enum burin_status status =
+            burin_cuda_load(&s->gpu->cuda, s->plan->family->cuda, &compiling, &counts, err);
+    burin_arena_close(&folder);
+    return status ? status : book(s, "modules", &before, err);
+}
+
+static enum burin_status set_stacks(struct burin_start *s, struct burin_error *err)
+{
+    const struct look before = look(s);
+    size_t bytes = 0;
+    const enum burin_status status = burin_cuda_local(&s->gpu->cuda, &bytes, err);
+    return status ? status : book(s, "local memory", &before, err);
+}
+
+/* The host's copies of what runs read and leave. */
+static enum burin_status pin_staging(struct burin_start *s, struct burin_error *err)
+{
+    const struct burin_plan *plan = s->plan;
+    const size_t results =
+            s->keep_kernels ? (size_t)plan->n_outputs * (size_t)plan->model->n_vocab * 4
+                            : 0;
+    const size_t inputs = s->memory->inputs.bytes ? s->memory->inputs.bytes : 1;
+    enum burin_status status =
+            burin_cuda_pin(&s->gpu->cuda, inputs, "inputs", &s->pinned[0], err);
+    if (!status && results)
+        status = burin_cuda_pin(&s->gpu->cuda, results, "logits", &s->pinned[1], err);
+    *s->staging = (struct burin_staging){
+        .queue = s->queue,
+        .copies = true,
+        .inputs = s->pinned[0],
+        .inputs_address = s->memory->inputs.address,
+        .results = s->pinned[1],
+        .results_bytes = results,
+    };
+    return status;
+}
+
+static enum burin_status take_memory(struct burin_start *s, struct burin_error *err)
+{
+    enum burin_status status = burin_queue_open(s->queue, &s->gpu->cuda.device, err);
+    if (!status)
+        status = burin_memory_take_fixed(s->memory, s->ledger, s->plan, err);
+    return status ? status : pin_staging(s, err);
+}
+
+static enum burin_status send_weights(struct burin_start *s, struct burin_error *err)
+{
+    return s->send_weights ? s->send_weights(s->user, err) : BURIN_OK;
+}
+
+static enum burin_status open_calls(struct burin_start *s, struct burin_error *err)
+{
+    enum burin_status status = BURIN_OK;
+    for (int p = 0; p < s->plan->family->n_programs && !status; p++)
+        if (s->plan->programs[p].active)
+            status = burin_program_call_open(&s->calls[p], s->plan, p, s->memory, err);
+    return status;
+}
+
+static void note_capture(void *user, const char *text)
+{
+    burin_start_note(user, "%s", text);
+}
+
+static bool graphs_done(void *user, int done, int total)
+{
+    const struct burin_start *s = user;
+    return !s->on_step ||
+           s->on_step(s->user, BURIN_START_GRAPHS, (size_t)done, (size_t)total);
+}
+
+static struct burin_capturing capturing_of(struct burin_start *s)
+{
+    return (struct burin_capturing){
+        .plan = s->plan,
+        .calls = s->calls,
+        .staging = s->staging,
+        .captures = s->captures,
+        .note = note_capture,
+        .progress = graphs_done,
+        .user = s,
+    };
+}
+
+static enum burin_status warm_up(struct burin_start *s, struct burin_error *err)
+{
+    const struct burin_capturing capturing = capturing_of(s);
+    const enum burin_status status = open_calls(s, err);
+    return status ? status : burin_warm_up(&capturing, err);
+}
+
+enum burin_status burin_start_capture(struct burin_start *s, struct burin_error *err)
+{
+    struct burin_capturing capturing = capturing_of(s);
+    burin_captures_close(s->captures);
+    enum burin_status status = open_calls(s, err);
+    return status ? status : burin_capture_all(&capturing, err);
+}
+
+static enum burin_status make_graphs(struct burin_start *s, struct burin_error *err)
+{
+    const struct look before = look(s);
+    struct burin_start_facts *facts = &s->facts;
+    int64_t n_planned;
+    facts->n_graphs_planned = burin_capture_count(s->plan, &n_planned);
+    enum burin_status status = burin_start_capture(s, err);
+    if (status)
+        return status;
+    facts->n_graphs = s->captures->n;
+    for (int i = 0; i < s->captures->n; i++)
+        facts->n_nodes +=
+                s->captures->at[i].graph.kernel_nodes + s->captures->at[i].graph.copy_nodes;
+    if (facts->n_graphs_planned)
+        status = book(s, "graphs", &before, err);
+
+    char drift[BURIN_START_NOTE];
+    const struct burin_owner *graphs = burin_ledger_owner(s->ledger, "graphs");
+    if (graphs &&
+        burin_plan_drift(
+                burin_plan_owner_bytes(s->plan, "graphs"), (int64_t)graphs->obtained,
+                (int)facts->n_nodes, drift, sizeof drift))
+        burin_start_note(s, "%s", drift);
+    return status;
+}
+
+/* ---- What others did ---------------------------------------------------------------------- */
+
+static int64_t obtained(const struct burin_ledger *ledger)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < ledger->n_owners; i++)
+        sum += (int64_t)ledger->owners[i].obtained;
+    return sum;
+}
+
+/* What is free and what is ours make less than there was. */
+static void note_others(struct burin_start *s)
+{
+    enum { WORTH_A_WORD = 64 * 1024 * 1024 };
+    int64_t available = 0;
+    char others[200];
+    if (s->free_before < 0 || burin_gpu_free(s->gpu, &available, NULL))
+        return;
+    const int64_t gone = s->free_before - available - obtained(s->ledger);
+    burin_gpu_others(s->gpu, others, sizeof others);
+    if (gone > WORTH_A_WORD)
+        burin_start_note(
+                s, "%s vanished while this started, to another process%s%s%s",
+                burin_human_bytes(gone).text, others[0] ? " (" : "", others,
+                others[0] ? ")" : "");
+    if (gone < -WORTH_A_WORD)
+        burin_start_note(
+                s, "%s became free while this started", burin_human_bytes(-gone).text);
+}
+
+/* A step that lacks memory says what the plan would be with what there is. */
+static enum burin_status explain(
+        struct burin_start *s,
+        enum burin_start_step step,
+        enum burin_status status,
+        struct burin_error *err)
+{
+    int64_t available = 0;
+    char others[200] = "";
+    if (status != BURIN_ENOMEM || step == BURIN_START_KV || !err ||
+        burin_gpu_free(s->gpu, &available, NULL) || available < 0)
+        return status;
+    struct burin_error first = *err, second = { 0 };
+    struct burin_plan plan;
+    struct burin_plan_request request = *s->request;
+    const int64_t ours = s->ledger->device ? obtained(s->ledger) : 0;
+    request.family = s->plan->family;
+    request.card.available_bytes = available + ours;
+    burin_gpu_others(s->gpu, others, sizeof others);
+    const enum burin_status made = burin_plan_make(&plan, &request, &second);
+    if (!made && !burin_plan_check(&plan, &second))
+        snprintf(
+                second.message, sizeof second.message,
+                "The device has %s free at this moment: --wait-for-vram 60 waits until "
+                "there "
+                "is more",
+                burin_human_bytes(available).text);
+    return burin_fail(
+            err, status, "%.800s%s%s.\n%.2000s", first.message,
+            others[0] ? "; others on the card: " : "", others, second.message);
+}
+
+/* ---- All of it ---------------------------------------------------------------------------- */
+
+enum burin_status burin_start_run(struct burin_start *s, struct burin_error *err)
+{
+    static enum burin_status (*const steps[BURIN_N_START_STEPS])(
+            struct burin_start *, struct burin_error *) = {
+        [BURIN_START_LOOK] = look_at_memory,
+        [BURIN_START_CONTEXT] = make_context,
+        [BURIN_START_KERNELS] = load_kernels,
+        [BURIN_START_STACKS] = set_stacks,
+        [BURIN_START_MEMORY] = take_memory,
+        [BURIN_START_WEIGHTS] = send_weights,
+        [BURIN_START_ADDRESSES] = burin_start_addresses,
+        [BURIN_START_WARM_UP] = warm_up,
+        [BURIN_START_GRAPHS] = make_graphs,
+        [BURIN_START_KV] = burin_start_pages,
+    };
+    for (int i = 0; i < BURIN_N_START_STEPS; i++) {
+        const enum burin_start_step step = (enum burin_start_step)i;
+        const double begin_ms = burin_now_ms();
+        if (s->on_step && !s->on_step(s->user, step, 0, 0))
+            return burin_fail(
+                    err, BURIN_ESTOPPED, "interrupted before %s", burin_start_names[i]);
+        const enum burin_status status = steps[i](s, err);
+        s->facts.ms[i] = burin_now_ms() - begin_ms;
+        if (status)
+            return explain(s, step, status, err);
+    }
+    note_others(s);
+    return BURIN_OK;
+}
+
+void burin_start_close(struct burin_start *s)
+{
+    burin_captures_close(s->captures);
+    for (int i = 0; i < 2; i++)
+        if (s->gpu->has_context)
+            burin_cuda_unpin(&s->gpu->cuda, s->pinned[i]);
+    burin_queue_close(s->queue);
+    burin_ledger_close(s->ledger);
+    *s->staging = (struct burin_staging){ .copies = false };
+    *s->memory = (struct burin_memory){ .arena = { 0 } };
+    s->pinned[0] = NULL;
+    s->pinned[1] = NULL;
+}

@@ -74,13 +74,16 @@ CALL(nvrtcCreateProgram,
     return (*program)->name ? NVRTC_OK : NVRTC_OUT_OF_MEMORY;
 }
 
-/* 90 of "--gpu-architecture=sm_90a", 0 for another option. */
+/* 90 of "--gpu-architecture=sm_90a" or "-arch=sm_90a", 0 for another option. */
 static int arch_of(const char *option)
 {
-    static const char prefix[] = "--gpu-architecture=sm_";
-    if (strncmp(option, prefix, sizeof prefix - 1) != 0)
-        return 0;
-    return (int)strtol(option + sizeof prefix - 1, NULL, 10);
+    static const char *const prefixes[] = { "--gpu-architecture=sm_", "-arch=sm_" };
+    for (int i = 0; i < 2; i++) {
+        const size_t n = strlen(prefixes[i]);
+        if (strncmp(option, prefixes[i], n) == 0)
+            return (int)strtol(option + n, NULL, 10);
+    }
+    return 0;
 }
 
 CALL(nvrtcCompileProgram,

@@ -402,7 +402,7 @@ SPEC(a_neighbour_takes_what_is_there_and_gives_back_what_it_has)
 SPEC(NVRTC_takes_every_text_for_the_cards_that_it_knows)
 {
     struct burin_nvrtc_program *program;
-    const char *known = "--gpu-architecture=sm_120a";
+    const char *known = "-arch=sm_120a";
     const char *unknown = "--gpu-architecture=sm_70";
     size_t bytes;
     char cubin[200];

@@ -28,7 +28,6 @@ void *__asan_region_is_poisoned(void *address, size_t bytes);
 extern "C" {
 void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
-void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
@@ -46,11 +45,10 @@ enum {
     PAGE = 4096,
 #if defined(FIBERS_ASAN) || defined(FIBERS_TSAN)
     STACK = 256 * 1024,
-    MAX_STACKS = 16 * MAX_THREADS,
 #else
     STACK = 64 * 1024,
-    MAX_STACKS = MAX_THREADS,
 #endif
+    MAX_STACKS = 2 * MAX_THREADS,
     SHARED_ALIGN = 128, /* of dynamic shared memory */
     MAX_SHARED = 96 * 1024,
 };
@@ -99,9 +97,6 @@ static int n_threads, n_alive, n_at_barrier, barrier_line;
 static u32 ready_warps;
 static const struct fiber_launch *now; /* NULL between launches */
 static char *stacks[MAX_STACKS];
-#ifdef FIBERS_TSAN
-static int n_stacks_used; /* in this launch */
-#endif
 #ifdef FIBERS_ASAN
 static const void *host_stack;
 static size_t host_stack_bytes;
@@ -349,7 +344,7 @@ extern "C" void *fiber_dynamic_shared(void)
 /* ---- Barrier of a block ----------------------------------------------------------------- */
 
 #ifdef FIBERS_TSAN
-static char barrier_order, warp_order[MAX_WARPS], end_order;
+static char barrier_order, warp_order[MAX_WARPS], start_order, end_order;
 
 /* What each of them did happens before what any of them does next. Said for all at once, by the
  * last to come: one that is far ahead must not order what others do in between. */
@@ -625,8 +620,8 @@ static void forget(char *begin, char *end)
     char *const first = (char *)((uintptr_t)begin & ~(uintptr_t)(PAGE - 1));
     const size_t bytes =
             ((uintptr_t)end - (uintptr_t)first + PAGE - 1) & ~(size_t)(PAGE - 1);
-    if (begin == end || bytes > sizeof kept)
-        return;
+    if ((size_t)(end - begin) <= sizeof(void *) || bytes > sizeof kept)
+        return; /* a word of the C library's is always there */
     memcpy(kept, first, bytes);
     if (mmap(first, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
              -1, 0) == MAP_FAILED)
@@ -634,18 +629,24 @@ static void forget(char *begin, char *end)
     memcpy(first, kept, bytes);
 }
 
-/* Fibers of blocks that run one after another may run beside each other on a GPU: each block
- * has fibers of its own, on stacks of their own. */
+/* Blocks that run one after another here may run beside each other on a GPU: two sets of fibers
+ * take turns, and nothing orders one block's fibers behind the other's. What the host did comes
+ * before. (Fibers that live for one block alone would take a millisecond each.) */
 static void start_tsan_fibers(void)
 {
-    if (n_stacks_used + n_threads > MAX_STACKS) { /* too many: blocks before come before */
-        __tsan_acquire(&end_order);
-        n_stacks_used = 0;
-    }
+    static void *sets[2][MAX_THREADS];
+    static int turn;
+    turn = 1 - turn;
+    __tsan_release(&start_order);
     for (int i = 0; i < n_threads; i++) {
-        fibers[i].stack = take_stack(n_stacks_used++);
-        fibers[i].tsan = __tsan_create_fiber(0);
+        if (!sets[turn][i])
+            sets[turn][i] = __tsan_create_fiber(0);
+        fibers[i].stack = take_stack(turn * MAX_THREADS + i);
+        fibers[i].tsan = sets[turn][i];
+        __tsan_switch_to_fiber(fibers[i].tsan, 1);
+        __tsan_acquire(&start_order);
     }
+    __tsan_switch_to_fiber(host.tsan, 1);
 }
 #endif
 
@@ -739,10 +740,6 @@ static void run_block(void)
     if (n_alive > 0)
         report_stuck();
     check_around_shared();
-#ifdef FIBERS_TSAN
-    for (int i = 0; i < n_threads; i++)
-        __tsan_destroy_fiber(fibers[i].tsan);
-#endif
 }
 
 /* ---- Launches --------------------------------------------------------------------------- */
@@ -830,7 +827,6 @@ extern "C" int fiber_run(
     fiber_block_dim = uint3{ launch->block[0], launch->block[1], launch->block[2] };
 #ifdef FIBERS_TSAN
     host.tsan = __tsan_get_current_fiber();
-    n_stacks_used = 0;
 #endif
 #ifdef FIBERS_ASAN
     host_stack = nullptr;

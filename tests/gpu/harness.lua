@@ -120,20 +120,21 @@ local function build(name, key, command)
   return path
 end
 
-local runner
+local runners = {}
 local function runner_path()
-  if runner then return runner end
+  if runners[harness.check] then return runners[harness.check] end
   local check = of_check[harness.check]
   local key = { harness.check }
   for _, file in ipairs { "host.h", "fibers.h", "fibers.cpp", "runner.cpp" } do
     key[#key + 1] = read("tests/gpu/" .. file)
   end
   local common = "g++ -O2 -g1 -Wall -Wextra -Wshadow -Werror -DHOST_NO_KERNELS " .. flags
-  runner = build("runner", table.concat(key), table.concat({
+  local runner = build("runner", table.concat(key), table.concat({
     common, check.fibers or "", "-c tests/gpu/fibers.cpp -o %o.o &&",
     common, check.runner or "", check.link or "", "-rdynamic tests/gpu/runner.cpp %o.o -o %o -ldl",
     "&& rm %o.o",
   }, " "))
+  runners[harness.check] = runner
   return runner
 end
 

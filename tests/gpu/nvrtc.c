@@ -129,13 +129,13 @@ static bool compile_one(const char *file, const char *arch)
 {
     char gpu[64];
     snprintf(gpu, sizeof gpu, "--gpu-architecture=%s", arch);
-    const char *options[] = { gpu, "--std=c++17", "--ptxas-options=-v" };
+    const char *options[] = { gpu, "--std=c++17", "--fmad=false", "--ptxas-options=-v" };
     char *text = read_text(file), *log = NULL;
     program *p = NULL;
     size_t bytes = 0;
     bool ok = text && create(&p, text, file, 0, NULL, NULL) == 0;
     if (ok) {
-        ok = compile(p, 3, options) == 0;
+        ok = compile(p, 4, options) == 0;
         log_size(p, &bytes);
         log = calloc(1, bytes + 1);
         get_log(p, log);

@@ -7,7 +7,7 @@
  * gen/ops/${op}.lua   <<<(outputs / ${threads}, parts), ${threads}>>>
  * A block has ${threads // 32} tiles of an expert, one a warp, and up to ${octets * 8} of its choices. There are blocks
  * for as many parts as any begin could ask for. */
-extern "C" __global__ __launch_bounds__(${threads}) void ${name}(
+extern "C" __global__ __launch_bounds__(${threads}, 2) void ${name}(
         ${y} *__restrict__ y, /* (choices, n_out) */
         const ${from} *__restrict__ x, /* (${of_x}, ${k}) */
         const u8 *__restrict__ w, /* of each expert ${matrices == 2 and "gate's and up's tiles in turn" or "tiles of 32 rows"} */

@@ -3,7 +3,7 @@
 % -- it computes), strided, adds, gated (of gate and up, or false), clips, pixels, bias, scale, shift.
 /* y = ${text}.   gen/ops/${op}.lua   <<<(rows / ${octets * 8}, outputs / ${threads}), ${threads}>>>
  * A block has ${threads // 32} tiles of 32 outputs, one a warp, and ${octets * 8} rows. */
-extern "C" __global__ __launch_bounds__(${threads}) void ${name}(
+extern "C" __global__ __launch_bounds__(${threads}, 2) void ${name}(
         ${y} *y, /* (rows, n_out)${(adds or strided) and ", y_stride apart" or ""} */
 % if strided then
         int y_stride,

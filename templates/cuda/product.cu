@@ -64,12 +64,9 @@ DEVICE void ${name}(
             __syncthreads(); /* the other half is free: all have passed the barrier before */
             if (two + 2 < STEPS)
                 fetch(two + 2);
-#pragma unroll
-            for (int step = two; step < two + 2; step++) {
-% if steps % 2 == 1 then
-                if (step == STEPS)
-                    break;
-% end
+            const int last = two + 2 < STEPS ? two + 2 : STEPS;
+#pragma unroll 1 /* or the next step's weights are made before this one's are used up */
+            for (int step = two; step < last; step++) {
 #pragma unroll
                 for (int m = 0; m < MATRICES; m++) {
                     u32 a[2][2][4];

@@ -131,8 +131,10 @@ static enum burin_status map(
                 "cuMemSetAccess", "%s", request(cuda, bytes).text);
     if (!status)
         status = zero(cuda, address, bytes, err);
-    if (status)
+    if (status) {
+        driver->cuStreamSynchronize(cuda->stream); /* zeroing may be under way */
         driver->cuMemUnmap(address, bytes);
+    }
     return status;
 }
 

@@ -158,35 +158,35 @@ static enum burin_status work(struct burin_error *err)
 }
 
 static const struct fault_survived survived[] = {
-    { "cuStreamDestroy_v2", "it is gone" },
-    { "cuEventDestroy_v2", "it is gone" },
-    { "cuGraphDestroy", "it is gone" },
-    { "cuGraphExecDestroy", "it is gone" },
-    { "cuMemFree_v2", "it is gone" },
-    { "cuMemFreeHost", "it is gone" },
-    { "cuMemUnmap", "it is gone" },
-    { "cuMemAddressFree", "it is gone" },
-    { "cuModuleUnload", "it is gone" },
-    { "cuDevicePrimaryCtxRelease_v2", "it is gone" },
-    { "cuCtxSetCurrent", "the last one lets go of a context that goes anyway" },
-    { "nvrtcDestroyProgram", "it is gone" },
-    { "nvrtcGetProgramLogSize", "a message does without the log" },
-    { "nvrtcGetProgramLog", "a message does without the log" },
-    { NULL, NULL },
+    { "cuStreamDestroy_v2", "it is gone", NULL },
+    { "cuEventDestroy_v2", "it is gone", NULL },
+    { "cuGraphDestroy", "it is gone", NULL },
+    { "cuGraphExecDestroy", "it is gone", NULL },
+    { "cuMemFree_v2", "it is gone", NULL },
+    { "cuMemFreeHost", "it is gone", NULL },
+    { "cuMemUnmap", "it is gone", NULL },
+    { "cuMemAddressFree", "it is gone", NULL },
+    { "cuModuleUnload", "it is gone", NULL },
+    { "cuDevicePrimaryCtxRelease_v2", "it is gone", NULL },
+    { "cuCtxSetCurrent", "the last one lets go of a context that goes anyway", NULL },
+    { "nvrtcDestroyProgram", "it is gone", NULL },
+    { "nvrtcGetProgramLogSize", "a message does without the log", NULL },
+    { "nvrtcGetProgramLog", "a message does without the log", NULL },
+    { NULL, NULL, NULL },
 };
 
 SPEC(every_call_may_fail_once_and_nothing_is_left)
 {
     plain = false;
     const struct burin_virtual_options options = one_card();
-    fail_every_call(&(struct fault_plan){ &options, work, survived });
+    fail_every_call(&(struct fault_plan){ &options, work, survived, NULL });
 }
 
 SPEC(likewise_where_addresses_come_with_their_memory)
 {
     plain = true;
     const struct burin_virtual_options options = one_card();
-    fail_every_call(&(struct fault_plan){ &options, work, survived });
+    fail_every_call(&(struct fault_plan){ &options, work, survived, NULL });
 }
 
 /* A kernel's fault shows later: where somebody waits. */
@@ -197,7 +197,7 @@ SPEC(every_kind_of_work_may_fail_behind_its_call)
                                          "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async" };
     plain = false;
     const struct burin_virtual_options options = one_card();
-    const struct fault_plan plan = { &options, work, survived };
+    const struct fault_plan plan = { &options, work, survived, NULL };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const struct fault_case at = { calls[i], 1, CU_LAUNCH_FAILED, BURIN_FAULT_LATER };
         fail_one_call(&plan, &at);

@@ -79,12 +79,6 @@ static enum burin_status book(
 static enum burin_status look_at_memory(struct burin_start *s, struct burin_error *err)
 {
     s->facts.limit_bytes = s->plan->limit_bytes;
-    if (!s->gpu->nvml_device)
-        burin_start_note(
-                s,
-                "NVML tells nothing (%.120s): what the driver takes is what the device has "
-                "less, and at most what was planned",
-                s->gpu->nvml_missing);
     return burin_gpu_free(s->gpu, &s->free_before, err);
 }
 
@@ -264,6 +258,17 @@ static int64_t obtained(const struct burin_ledger *ledger)
     return sum;
 }
 
+/* From the begin, or from some point on. */
+static void note_nvml(struct burin_start *s)
+{
+    if (!s->gpu->nvml_device)
+        burin_start_note(
+                s,
+                "NVML tells nothing (%.120s): what the driver takes is what the device has "
+                "less, and at most what was planned",
+                s->gpu->nvml_missing);
+}
+
 /* What is free and what is ours make less than there was. */
 static void note_others(struct burin_start *s)
 {
@@ -344,6 +349,7 @@ enum burin_status burin_start_run(struct burin_start *s, struct burin_error *err
         if (status)
             return explain(s, step, status, err);
     }
+    note_nvml(s);
     note_others(s);
     return BURIN_OK;
 }

@@ -126,7 +126,10 @@ local function gpu_kernel(node, split)
   local attend = {
     template = window > 0 and "cuda/attention_rows.cu" or "cuda/attention_pages.cu",
     name = ("attend_%s_%s"):format(window > 0 and window or "pages", size_tail),
-    params = { part = part.name, d = s.d, tiles = tile.tiles, window = window > 0 and window or nil },
+    params = {
+      part = part.name, d = s.d, tiles = tile.tiles, window = window,
+      ahead = split and (s.d + 15) // 16 or 8, -- more of them, of a thread with two sums, spill
+    },
     needs = { part },
   }
   local spans, outputs = node.inputs.spans ~= nil, node.inputs.q.dims[1] == "outputs"
@@ -139,8 +142,8 @@ local function gpu_kernel(node, split)
     name = ("%s_%s_%s%s"):format(name, tail, node.y.dtype, split and "_parts" or ""),
     needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} }, attend },
     params = {
-      part = part.name, attend = attend.name, d = s.d, d_q = s.d_q, n_heads = s.n_kv_heads * s.group,
-      group = s.group, heads = tile.heads, tiles = tile.tiles, tile_tokens = tile.tokens,
+      part = part.name, attend = attend.name, d = s.d, d_q = node.dim_name(s.d_q),
+      n_heads = s.n_kv_heads * s.group, group = s.group, heads = tile.heads, tiles = tile.tiles, tile_tokens = tile.tokens,
       y = c_type[node.y.dtype], split = split, window = window, page_bytes = kv.page_bytes,
       head_bytes = kv.head_bytes, slot_bytes = kv.slot_bytes, ring_bytes = window * kv.head_bytes // 64,
       part_blocks = part_blocks(window, spans), spans = spans, outputs = outputs,
@@ -170,7 +173,7 @@ local function merge_kernel(node)
       name = ("attention_merge_%d%s_%dx%d_%s"):format(window, kind, n_heads, s.d, node.y.dtype),
       needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} } },
       params = {
-        d = s.d, d_q = s.d_q, n_heads = n_heads, y = y, window = window, spans = spans,
+        d = s.d, d_q = node.dim_name(s.d_q), n_heads = n_heads, y = y, window = window, spans = spans,
         part_blocks = part_blocks(window, spans),
       },
       blocks = { count, tostring(n_heads) }, threads = 128,

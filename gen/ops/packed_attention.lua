@@ -115,7 +115,7 @@ return op.define "packed_attention" {
     }
     local attend = {
       template = "cuda/attention_rows.cu", name = "attend_item_" .. tail,
-      params = { part = part.name, d = d, tiles = tiles, window = 0 }, needs = { part },
+      params = { part = part.name, d = d, tiles = tiles, window = 0, ahead = 8 }, needs = { part },
     }
     local y = node.y.dtype
     return { launches = { {

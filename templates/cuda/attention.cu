@@ -5,11 +5,12 @@
 % -- window: slot_bytes, ring_bytes (of one head), part_blocks, spans, outputs (true where queries are
 % -- those of some rows of the step).
 % local units, rows = (d + 63) // 64, 16 * tiles
+% local seen = window == 0 and "0" or ("position < %d ? 0 : position - %d"):format(window - 1, window - 1)
 /* y = softmax(scale * q . keys) values${window == 0 and ", causal by position" or (" over %d keys"):format(window)}${spans and " and the picture's" or ""}; ${group} query heads share a
  * KV head.   gen/ops/attention.lua
- * A block has a tile of up to ${tile_tokens} tokens of one sequence and ${heads} heads of a KV head. Keys are cut
- * into parts at positions that follow from the query's own; a part is reduced by itself and
- * then merged into those before it${split and " by another kernel: blockIdx.z is the part" or ""}. */
+ * A block has a tile of up to ${tile_tokens} tokens of one sequence by ${heads} heads of a KV head. Keys are
+ * cut into parts at positions that follow from the query's own; a part is reduced by itself and
+ * then merged into those before it${split and ", by another kernel: blockIdx.z is the part" or ""}. */
 extern "C" __global__ __launch_bounds__(128, 1) void ${name}(
         ${y} *__restrict__ y, /* (n_tokens, ${d_q}) */
         const u16 *__restrict__ q, /* (n_tokens, ${d_q}), rows q_stride apart */
@@ -39,150 +40,159 @@ extern "C" __global__ __launch_bounds__(128, 1) void ${name}(
 % end
         int n_sequences,
         int n_tokens,
-        float *__restrict__ scratch) /* of parts: ${split and ("(n_tokens, 16, %d, %d), then (max, sum) of each"):format(n_heads, d) or "not this kernel's"} */
+% if split then
+        float *__restrict__ scratch) /* (16, 16, ${n_heads}, ${d}) by row and part, then max and sum */
+% else
+        float *__restrict__ scratch) /* not this kernel's */
+% end
 {
+    enum { D = ${d}, N_HEADS = ${n_heads}, GROUP = ${group}, HEADS = ${heads} };
+    enum { TOKENS = ${tile_tokens}, TILES = ${tiles}, ROWS = ${rows}, UNITS = ${units} };
+% if window == 0 then
+    enum { PAGE_BYTES = ${page_bytes}, HEAD_BYTES = ${head_bytes} };
+% else
+    enum { SLOT_BYTES = ${slot_bytes}, RING_BYTES = ${ring_bytes} }; /* of a sequence, of a head */
+% end
     __shared__ struct ${part}_shared s;
     struct ${part} p;
     const int slot = (int)(gridDim.x - 1 - blockIdx.x); /* long ones first */
     const struct attention_tile tile =
-            attention_tile_at(slot, ${tile_tokens}, positions, sequence_begin, n_sequences);
-    const int n_rows = tile.n_tokens * ${heads};
-    const int head = (int)blockIdx.y * ${heads}, kv_head = head / ${group};
-    const int g = threadIdx.x % 32 / 4, column = threadIdx.x / 32 * 16 + threadIdx.x % 4 * 4;
+            attention_tile_at(slot, TOKENS, positions, sequence_begin, n_sequences);
+    const int n_rows = tile.n_tokens * HEADS;
+    const int head = (int)blockIdx.y * HEADS, kv_head = head / GROUP;
 
     if (tile.n_tokens == 0)
         return;
     if (tile.position < 0) {
 % if not split then
-        for (int i = threadIdx.x; i < n_rows * ${d}; i += 128) {
-            const int row = tile.row + i / ${heads * d};
-            store_float(y, (size_t)row * ${d_q} + head * ${d} + i % ${heads * d}, 0.0f);
+        for (int i = threadIdx.x; i < n_rows * D; i += 128) {
+            const size_t row = (size_t)(tile.row + i / (HEADS * D));
+            store_float(y, row * ${d_q} + head * D + i % (HEADS * D), 0.0f);
         }
 % end
         return;
     }
 
     /* Rows behind the last one see what it sees. */
-    for (int row = threadIdx.x; row < ${rows}; row += 128) {
-        const int token = (row < n_rows ? row : n_rows - 1) / ${heads};
+    for (int row = threadIdx.x; row < ROWS; row += 128) {
+        const int token = (row < n_rows ? row : n_rows - 1) / HEADS;
         const int position = tile.position + token;
-        s.from[row] = ${window == 0 and "0" or ("position < %d ? 0 : position - %d"):format(window - 1, window - 1)};
+        s.from[row] = ${seen};
         s.to[row] = ${spans and "spans[tile.row + token]" or "position + 1"};
     }
-    ${part}_queries(
-            &s, q + (size_t)tile.row * (size_t)q_stride + head * ${d}, q_stride, n_rows);
+    q += (size_t)tile.row * (size_t)q_stride + head * D;
+    ${part}_queries(&s, q, q_stride, n_rows);
     __syncthreads();
     const int from = s.from[0], to = s.to[n_rows - 1]; /* what any of them sees, and ... */
     const int all_from = s.from[n_rows - 1], all_to = s.to[0]; /* ... all of them */
 % if window == 0 then
     const int *table = page_table + (size_t)tile.sequence * (size_t)max_pages;
     const int part_blocks = attention_part_blocks(tile.position);
+    pages += (size_t)kv_head * HEAD_BYTES;
 % else
     const int begin = ${outputs and "step_begin" or "sequence_begin"}[tile.sequence];
-    const struct ${attend}_source source = {
-        (const u16 *)(ring + (size_t)state_of[tile.sequence] * ${slot_bytes} +
-                      (size_t)kv_head * ${ring_bytes}),
-        ${outputs and "step_positions" or "positions"}[begin],
-        k + (size_t)begin * (size_t)k_stride + kv_head * ${d},
-        v + (size_t)begin * (size_t)v_stride + kv_head * ${d},
-        k_stride,
-        v_stride,
-        from,
-        to,
-    };
+    const int start = ${outputs and "step_positions" or "positions"}[begin];
     const int part_blocks = ${part_blocks};
+    ring += (size_t)state_of[tile.sequence] * SLOT_BYTES + (size_t)kv_head * RING_BYTES;
+    k += (size_t)begin * (size_t)k_stride + kv_head * D;
+    v += (size_t)begin * (size_t)v_stride + kv_head * D;
+    const struct ${attend}_source source = {
+        (const u16 *)ring, start, k, v, k_stride, v_stride, from, to
+    };
 % end
     const int first_block = from / 64, n_blocks = (to - 1) / 64 + 1;
     const int n_parts = (n_blocks - 1) / part_blocks + 1;
-    const int first_part = first_block / part_blocks${split and " + (int)blockIdx.z" or ""};
 % if split then
+    const int first_part = first_block / part_blocks + (int)blockIdx.z;
     const int end_part = first_part + 1;
 
     if (first_part >= n_parts)
         return;
 % else
-    const int end_part = n_parts;
-    float max[${tiles}][2], sum[${tiles}][2], acc[${tiles}][${units}][8]; /* of the parts so far */
+    const int first_part = first_block / part_blocks, end_part = n_parts;
+    float acc[TILES][UNITS][8]; /* of the parts so far, beside ... */
+    __shared__ float max[ROWS], sum[ROWS], of_total[ROWS], of_part[ROWS];
 
-#pragma unroll
-    for (int t = 0; t < ${tiles}; t++)
-        for (int half = 0; half < 2; half++) {
-            max[t][half] = attention_nothing();
-            sum[t][half] = 0.0f;
-            for (int i = 0; i < ${units * 4}; i++)
-                acc[t][i / 4][half * 4 + i % 4] = 0.0f;
-        }
+    for (int t = 0; t < TILES; t++)
+        for (int i = 0; i < UNITS * 8; i++)
+            acc[t][i / 8][i % 8] = 0.0f;
+    if (threadIdx.x < ROWS) {
+        max[threadIdx.x] = attention_nothing();
+        sum[threadIdx.x] = 0.0f;
+    }
 % end
     for (int part = first_part; part < end_part; part++) {
         const int in_part = part * part_blocks, behind = in_part + part_blocks;
+        const int end_block = behind < n_blocks ? behind : n_blocks;
 
         ${part}_clear(&p);
-        for (int block = in_part < first_block ? first_block : in_part;
-             block < n_blocks && block < behind; block++) {
+        for (int block = in_part < first_block ? first_block : in_part; block < end_block;
+             block++) {
             const int all_seen = block * 64 >= all_from && block * 64 + 64 <= all_to;
 % if window == 0 then
-            const u8 *keys = pages + (size_t)table[block] * ${page_bytes} +
-                             (size_t)kv_head * ${head_bytes};
-            ${attend}(
-                    &p, &s, (const u32 *)keys, (const u32 *)(keys + ${head_bytes // 2}), n_rows,
-                    block * 64, to, all_seen);
+            const u8 *page = pages + (size_t)table[block] * PAGE_BYTES;
+            const u32 *keys = (const u32 *)page;
+            const u32 *values = (const u32 *)(page + HEAD_BYTES / 2);
+            ${attend}(&p, &s, keys, values, n_rows, block * 64, to, all_seen);
 % else
             ${attend}(&p, &s, &source, n_rows, block * 64, all_seen);
 % end
         }
-        ${part}_sum(&p, &s);
+        ${part}_reduce(&p, &s);
 % if not split then
+        if (threadIdx.x < ROWS) {
+            const int row = threadIdx.x;
+            attention_weigh_part(&max[row], s.max[row], &of_total[row], &of_part[row]);
+            sum[row] = fmaf(sum[row], of_total[row], s.sum[row] * of_part[row]);
+        }
+        __syncthreads();
 #pragma unroll
-        for (int t = 0; t < ${tiles}; t++)
+        for (int t = 0; t < TILES; t++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                float a, b;
-                attention_weigh_part(&max[t][half], p.max[t][half], &a, &b);
-                sum[t][half] = fmaf(sum[t][half], a, p.sum[t][half] * b);
-#pragma unroll
-                for (int u = 0; u < ${units}; u++)
-                    for (int i = 0; i < 4; i++) {
-                        const int at = half * 2 + i / 2 * 4 + i % 2;
-                        acc[t][u][at] = fmaf(acc[t][u][at], a, p.acc[t][u][at] * b);
-                    }
+                const int row = attention_row(t, half);
+                const float a = of_total[row], b = of_part[row];
+                for (int i = 0; i < UNITS * 4; i++) {
+                    const int u = i / 4, at = attention_place(half, i % 4);
+                    acc[t][u][at] = fmaf(acc[t][u][at], a, p.acc[t][u][at] * b);
+                }
             }
 % end
     }
 
+    /* Four columns of each 64 are the thread's. */
+    const int column = threadIdx.x / 32 * 16 + threadIdx.x % 4 * 4;
 #pragma unroll
-    for (int t = 0; t < ${tiles}; t++)
+    for (int t = 0; t < TILES; t++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const int row = t * 16 + half * 8 + g;
+            const int row = attention_row(t, half);
             if (row >= n_rows)
                 continue;
+            const size_t token = (size_t)(tile.row + row / HEADS);
 % if split then
-            const size_t at = ((size_t)(tile.row + row / ${heads}) * 16 + first_part % 16) * ${n_heads} +
-                              head + row % ${heads};
-            float *into = scratch + at * ${d};
-            float *behind = scratch + (size_t)256 * ${n_heads} * ${d} + at * 2;
+            const size_t at = (token * 16 + first_part % 16) * N_HEADS + head + row % HEADS;
+            float *into = scratch + at * D;
+            float *behind = scratch + (size_t)256 * N_HEADS * D + at * 2;
 
-            if (threadIdx.x / 32 == 0 && threadIdx.x % 4 == 0) {
-                behind[0] = p.max[t][half];
-                behind[1] = p.sum[t][half];
+            if (column == 0) {
+                behind[0] = s.max[row];
+                behind[1] = s.sum[row];
             }
 #pragma unroll
-            for (int u = 0; u < ${units}; u++)
-                if (u * 64 + column < ${d})
-                    for (int i = 0; i < 4; i++)
-                        into[u * 64 + column + i] = p.acc[t][u][half * 2 + i % 2 * 4 + i / 2];
+            for (int u = 0; u < UNITS; u++)
+                for (int i = 0; i < 4 && u * 64 + column < D; i++)
+                    into[u * 64 + column + i] = p.acc[t][u][attention_place(half, i)];
 % else
-            const size_t at = (size_t)(tile.row + row / ${heads}) * ${d_q} +
-                              (head + row % ${heads}) * ${d};
-            const float inverse = 1.0f / sum[t][half];
+            const size_t at = token * ${d_q} + (head + row % HEADS) * D;
+            const float inverse = 1.0f / sum[row];
 
 #pragma unroll
-            for (int u = 0; u < ${units}; u++)
-                if (u * 64 + column < ${d})
-                    for (int i = 0; i < 4; i++)
-                        store_float(
-                                y, at + u * 64 + column + i,
-                                acc[t][u][half * 2 + i % 2 * 4 + i / 2] * inverse);
+            for (int u = 0; u < UNITS; u++)
+                for (int i = 0; i < 4 && u * 64 + column < D; i++) {
+                    const float x = acc[t][u][attention_place(half, i)];
+                    store_float(y, at + u * 64 + column + i, x * inverse);
+                }
 % end
         }
 }

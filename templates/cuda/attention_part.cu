@@ -5,19 +5,21 @@
  * each block a warp has 16 keys; of the results it has 16 columns of each 64.
  * Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135
  *
- * A lane's rows are lane / 4 and 8 below it, of each tile of 16. Where a product and a sum meet,
+ * A lane's rows are lane / 4 and 8 below it, of each tile of 16. Where a product and a sum meet
  * the text says fmaf: what is equal in two kernels is then equal in bits. */
 struct ${name} {
     float max[${tiles}][2]; /* of the scores so far, in units of log 2 */
-    float sum[${tiles}][2]; /* of 2^(score - max), as rounded to bf16, over the lane's keys */
-    float acc[${tiles}][${units}][8]; /* of that times the values: columns 2 i, then 2 i + 1 */
+    float sum[${tiles}][2]; /* of 2^(score - max), rounded to bf16, of the lane's keys */
+    float acc[${tiles}][${units}][8]; /* of that times the values: even columns, then odd ones */
 };
 
 struct ${name}_shared {
     struct attention_fragment query[${steps}][${tiles}][32];
     struct attention_fragment weight[4][${tiles}][32]; /* of each warp's keys */
     float peak[4][${rows}]; /* of each warp's scores */
-    float sum[4][${rows}];
+    float part_sum[4][${rows}]; /* of each warp's weights */
+    float max[${rows}];
+    float sum[${rows}];
     int from[${rows}]; /* a row sees positions from ... to - 1 */
     int to[${rows}];
 };
@@ -39,19 +41,23 @@ DEVICE void ${name}_clear(struct ${name} *p)
 DEVICE void ${name}_queries(
         struct ${name}_shared *s, const u16 *q, int q_stride, int n_rows)
 {
-    for (int i = threadIdx.x; i < ${steps * tiles} * 32; i += 128) {
-        const int lane = i % 32, t = i / 32 % ${tiles}, step = i / 32 / ${tiles};
+    enum { D = ${d}, HEADS = ${heads}, STEPS = ${steps}, TILES = ${tiles} };
+
+    for (int i = threadIdx.x; i < STEPS * TILES * 32; i += 128) {
+        const int lane = i % 32, t = i / 32 % TILES, step = i / 32 / TILES;
         const int column = step * 16 + lane % 4 * 4;
         u64 part[2] = { 0, 0 };
 
         for (int half = 0; half < 2; half++) {
             const int row = t * 16 + half * 8 + lane / 4;
-            if (row < n_rows && column < ${d})
-                part[half] = *(const u64 *)(q + (size_t)(row / ${heads}) * (size_t)q_stride +
-                                            row % ${heads} * ${d} + column);
+            const u16 *from = q + (size_t)(row / HEADS) * (size_t)q_stride;
+            if (row < n_rows && column < D)
+                part[half] = *(const u64 *)(from + row % HEADS * D + column);
         }
-        s->query[step][t][lane] = { { (u32)part[0], (u32)part[1], (u32)(part[0] >> 32),
-                                      (u32)(part[1] >> 32) } };
+        for (int half = 0; half < 2; half++) {
+            s->query[step][t][lane].word[half] = (u32)part[half];
+            s->query[step][t][lane].word[half + 2] = (u32)(part[half] >> 32);
+        }
     }
 }
 
@@ -66,16 +72,18 @@ DEVICE void ${name}_weigh(
         int position, /* of the block's first key */
         int all_seen) /* by all rows */
 {
+    enum { TILES = ${tiles}, UNITS = ${units} };
+    const float scale = ${f32(scale)};
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int key = position + warp * 16 + lane % 4 * 4;
 
 #pragma unroll
-    for (int t = 0; t < ${tiles}; t++) {
+    for (int t = 0; t < TILES; t++) {
         if (t * 16 >= n_rows)
             break;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const int row = t * 16 + half * 8 + lane / 4;
+            const int row = attention_row(t, half);
             float *x = score[t] + half * 2;
 
             if (!all_seen) {
@@ -94,67 +102,68 @@ DEVICE void ${name}_weigh(
     }
     __syncthreads(); /* peaks are there, and nobody reads the weights of the block before */
 #pragma unroll
-    for (int t = 0; t < ${tiles}; t++) {
+    for (int t = 0; t < TILES; t++) {
+        struct attention_fragment weight;
+
         if (t * 16 >= n_rows)
             break;
-        struct attention_fragment weight;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            const int row = t * 16 + half * 8 + lane / 4;
+            const int row = attention_row(t, half);
             const float *x = score[t] + half * 2;
-            const float peak =
-                    fmaxf(fmaxf(s->peak[0][row], s->peak[1][row]),
-                          fmaxf(s->peak[2][row], s->peak[3][row]));
-            const float max = fmaxf(p->max[t][half], peak * ${f32(scale)});
+            float peak = fmaxf(s->peak[0][row], s->peak[1][row]);
+            peak = fmaxf(peak, fmaxf(s->peak[2][row], s->peak[3][row]));
+            const float max = fmaxf(p->max[t][half], peak * scale);
             const float base = max == attention_nothing() ? 0.0f : max;
             const float keep = exp2f(p->max[t][half] - base);
-            const u32 low =
-                    pack_bf16(exp2f(fmaf(x[0], ${f32(scale)}, -base)),
-                              exp2f(fmaf(x[4], ${f32(scale)}, -base)));
-            const u32 high =
-                    pack_bf16(exp2f(fmaf(x[1], ${f32(scale)}, -base)),
-                              exp2f(fmaf(x[5], ${f32(scale)}, -base)));
+            float of[4];
+
+            for (int i = 0; i < 4; i++)
+                of[i] = exp2f(fmaf(x[i % 2 * 4 + i / 2], scale, -base));
+            const u32 low = pack_bf16(of[0], of[1]), high = pack_bf16(of[2], of[3]);
+            const float low_sum = low_bf16(low) + high_bf16(low);
+            const float high_sum = low_bf16(high) + high_bf16(high);
 
             weight.word[half] = low;
-            weight.word[2 + half] = high;
-            const float sum = low_bf16(low) + high_bf16(low) + (low_bf16(high) + high_bf16(high));
-            p->sum[t][half] = fmaf(p->sum[t][half], keep, sum);
+            weight.word[half + 2] = high;
+            p->sum[t][half] = fmaf(p->sum[t][half], keep, low_sum + high_sum);
             p->max[t][half] = max;
-#pragma unroll
-            for (int u = 0; u < ${units}; u++)
-                for (int i = 0; i < 8; i += 4) {
-                    p->acc[t][u][half * 2 + i] *= keep;
-                    p->acc[t][u][half * 2 + i + 1] *= keep;
-                }
+            for (int u = 0; u < UNITS; u++)
+                for (int i = 0; i < 4; i++)
+                    p->acc[t][u][attention_place(half, i)] *= keep;
         }
         s->weight[warp][t][lane] = weight;
     }
     __syncthreads(); /* weights are there, and all have read the peaks */
 }
 
-/* Each lane gets its rows' sums over all keys. Two barriers stand between one call and the
- * next: those of the blocks of a part. */
-DEVICE void ${name}_sum(struct ${name} *p, struct ${name}_shared *s)
+/* s->max and s->sum: of all rows, over all keys. Two barriers stand between one call and the
+ * next: those of a block of keys. */
+DEVICE void ${name}_reduce(
+        const struct ${name} *p, struct ${name}_shared *s)
 {
+    enum { TILES = ${tiles} };
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
 #pragma unroll
-    for (int t = 0; t < ${tiles}; t++)
+    for (int t = 0; t < TILES; t++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
+            const int row = attention_row(t, half);
             float sum = p->sum[t][half];
             sum += __shfl_xor_sync(0xffffffffu, sum, 1);
             sum += __shfl_xor_sync(0xffffffffu, sum, 2);
             if (lane % 4 == 0)
-                s->sum[warp][t * 16 + half * 8 + lane / 4] = sum;
+                s->part_sum[warp][row] = sum;
+            if (lane % 4 == 0 && warp == 0)
+                s->max[row] = p->max[t][half];
         }
     __syncthreads();
-#pragma unroll
-    for (int t = 0; t < ${tiles}; t++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int row = t * 16 + half * 8 + lane / 4;
-            p->sum[t][half] =
-                    s->sum[0][row] + s->sum[1][row] + (s->sum[2][row] + s->sum[3][row]);
-        }
+    if (threadIdx.x < 16 * TILES) {
+        const int row = threadIdx.x;
+        const float first = s->part_sum[0][row] + s->part_sum[1][row];
+        const float second = s->part_sum[2][row] + s->part_sum[3][row];
+        s->sum[row] = first + second;
+    }
+    __syncthreads();
 }

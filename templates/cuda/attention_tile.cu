@@ -64,6 +64,18 @@ DEVICE int attention_part_blocks(int position)
     return blocks;
 }
 
+/* The lane's row in a tile of 16, and where it keeps column i of its four: lanes share columns out
+ * in fours, and their products have the even ones before the odd ones. */
+DEVICE int attention_row(int tile, int half)
+{
+    return tile * 16 + half * 8 + (int)(threadIdx.x % 32 / 4);
+}
+
+DEVICE int attention_place(int half, int i)
+{
+    return half * 2 + i % 2 * 4 + i / 2;
+}
+
 DEVICE float attention_nothing()
 {
     return __uint_as_float(0xff800000u); /* minus infinity: the maximum of no scores */

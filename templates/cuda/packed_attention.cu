@@ -16,56 +16,56 @@ extern "C" __global__ __launch_bounds__(128, 1) void ${name}(
         const int *__restrict__ item_begin, /* n_rows behind the last one's */
         int n_rows)
 {
+    enum { D = ${d}, TILES = ${tiles}, ROWS = ${rows}, UNITS = ${units} };
     __shared__ struct ${part}_shared s;
     struct ${part} p;
-    const int first_row = (int)blockIdx.x * ${rows}, head = (int)blockIdx.y * ${d};
-    const int end_row = first_row + ${rows} < n_rows ? first_row + ${rows} : n_rows;
-    const int g = threadIdx.x % 32 / 4, column = threadIdx.x / 32 * 16 + threadIdx.x % 4 * 4;
+    const int first_row = (int)blockIdx.x * ROWS, head = (int)blockIdx.y * D;
+    const int end_row = first_row + ROWS < n_rows ? first_row + ROWS : n_rows;
+    const int column = threadIdx.x / 32 * 16 + threadIdx.x % 4 * 4; /* four of each 64 */
 
     for (int item = 0; item_begin[item] < end_row; item++) {
         const int begin = item_begin[item], n_item = item_begin[item + 1] - begin;
         const int row = begin < first_row ? first_row : begin;
         const int n = (begin + n_item < end_row ? begin + n_item : end_row) - row;
-        const struct ${attend}_source source = {
-            k + (size_t)begin * (size_t)k_stride + head,
-            v + (size_t)begin * (size_t)v_stride + head,
-            k_stride,
-            v_stride,
-            0,
-            n_item,
-        };
+        struct ${attend}_source source;
 
         if (n <= 0)
             continue;
+        source.k = k + (size_t)begin * (size_t)k_stride + head;
+        source.v = v + (size_t)begin * (size_t)v_stride + head;
+        source.k_stride = k_stride;
+        source.v_stride = v_stride;
+        source.from = 0;
+        source.to = n_item;
         __syncthreads(); /* all are done with the item before */
-        for (int i = threadIdx.x; i < ${rows}; i += 128) {
-            s.from[i] = 0;
-            s.to[i] = n_item;
+        if (threadIdx.x < ROWS) {
+            s.from[threadIdx.x] = 0;
+            s.to[threadIdx.x] = n_item;
         }
-        ${part}_queries(&s, q + (size_t)row * (size_t)q_stride + head, q_stride, n);
+        ${part}_queries(
+                &s, q + (size_t)row * (size_t)q_stride + head, q_stride, n);
         __syncthreads();
         ${part}_clear(&p);
         for (int key = 0; key < n_item; key += 64)
             ${attend}(&p, &s, &source, n, key, key + 64 <= n_item);
-        ${part}_sum(&p, &s);
+        ${part}_reduce(&p, &s);
 
 #pragma unroll
-        for (int t = 0; t < ${tiles}; t++)
+        for (int t = 0; t < TILES; t++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                const int i = t * 16 + half * 8 + g;
-                const size_t at = (size_t)(row + i) * ${d_q} + head;
-                const float inverse = 1.0f / p.sum[t][half];
+                const int i = attention_row(t, half);
+                const size_t at = (size_t)(row + i) * ${d_q} + head + column;
+                const float inverse = 1.0f / s.sum[i];
 
                 if (i >= n)
                     continue;
 #pragma unroll
-                for (int u = 0; u < ${units}; u++)
-                    if (u * 64 + column < ${d})
-                        for (int j = 0; j < 4; j++)
-                            store_float(
-                                    y, at + u * 64 + column + j,
-                                    p.acc[t][u][half * 2 + j % 2 * 4 + j / 2] * inverse);
+                for (int u = 0; u < UNITS; u++)
+                    for (int j = 0; j < 4 && u * 64 + column < D; j++) {
+                        const float x = p.acc[t][u][attention_place(half, j)];
+                        store_float(y, at + u * 64 + j, x * inverse);
+                    }
             }
     }
 }

@@ -6,6 +6,11 @@ local harness = require "tests.gpu.harness"
 local weights = require "tests.gpu.weights"
 
 local N_ROWS = 5
+-- Kernels of one template touch memory alike: under a sanitizer the first cases of a list will do.
+local function some(list)
+  return harness.check == "" and list or table.move(list, 1, #list > 4 and 2 or 1, 1, {})
+end
+
 local rows_of = { bf16 = harness.bf16, f32 = harness.f32 }
 
 local function rows(d, dtype) return { dims = { "tokens", d }, dtype = dtype } end
@@ -35,9 +40,9 @@ end
 
 -- ---- Norms --------------------------------------------------------------------------------
 
-for _, dtype in ipairs { "bf16", "f32" } do
+for _, dtype in ipairs(some { "bf16", "f32" }) do
   spec("rms_norm norms rows of any width, of " .. dtype, function()
-    for _, d in ipairs { 40, 300, 1500 } do
+    for _, d in ipairs(some { 300, 40, 1500 }) do
       check { op = "rms_norm", d = d, attrs = { eps = 1e-5 }, x = harness.matrix(N_ROWS, d),
         x_dtype = dtype, weights = { weight = harness.numbers(d) } }
     end
@@ -52,7 +57,7 @@ spec("rms_norm needs no weight, takes one that lacks 1, and floats become bf16",
 end)
 
 spec("layer_norm takes the mean off before it looks at the variance", function()
-  for _, d in ipairs { 40, 1500 } do
+  for _, d in ipairs(some { 300, 40, 1500 }) do
     local x = harness.matrix(N_ROWS, d)
     for _, row in ipairs(x) do
       for i in ipairs(row) do row[i] = harness.round(row[i] + 64) end
@@ -78,7 +83,7 @@ local function turned(x, d_head, turn)
 end
 
 spec("head_norm norms each head by itself, with one weight, one that lacks 1, or none", function()
-  for _, case in ipairs { { 24, "weight" }, { 24, "offset" }, { 72, "none" } } do
+  for _, case in ipairs(some { { 24, "weight" }, { 24, "offset" }, { 72, "none" } }) do
     local d, kind = table.unpack(case)
     local stride = beside(d)
     local x, weight = harness.matrix(N_ROWS, stride), kind ~= "none" and harness.numbers(d) or nil
@@ -125,7 +130,7 @@ extern "C" __global__ __launch_bounds__(512) void angles(float *y, const float *
 end)
 
 spec("rope turns pairs by the position's angles; pairs that stand still keep their bits", function()
-  for _, case in ipairs { { 24, 12, "bf16" }, { 24, 12, "f32" }, { 80, 10, "bf16" }, { 320, 160, "f32" } } do
+  for _, case in ipairs(some { { 24, 12, "bf16" }, { 24, 12, "f32" }, { 80, 10, "bf16" }, { 320, 160, "f32" } }) do
     local d, turning, dtype = table.unpack(case)
     local positions, inv_freq = { 0, 7, 8191, 262143, -1 }, {}
     for i = 1, d // 2 do
@@ -162,7 +167,7 @@ end)
 
 spec("add, mul, silu, gelu, gelu_tanh, copy and scale go number by number", function()
   local x, other = harness.matrix(N_ROWS, 300), harness.matrix(N_ROWS, 300)
-  for _, op in ipairs { "add", "mul", "silu", "gelu", "gelu_tanh", "copy", "scale" } do
+  for _, op in ipairs(some { "add", "silu", "mul", "gelu", "gelu_tanh", "copy", "scale" }) do
     check { op = op, d = 300, x = x, attrs = { factor = 0.3 },
       other = (op == "add" or op == "mul") and other or nil }
   end
@@ -259,7 +264,8 @@ end)
 
 spec("embedding gathers rows of packed tables, of every format", function()
   local ids = { 33, 0, 39, 31, 0 }
-  for _, case in ipairs { { "f32", 41 }, { "f16", 41 }, { "bf16", 41 }, { "q4_0", 96 }, { "q4_1", 96 }, { "q8_0", 96 } } do
+  local formats = { { "q4_1", 96 }, { "bf16", 41 }, { "q4_0", 96 }, { "q8_0", 96 }, { "f16", 41 }, { "f32", 41 } }
+  for _, case in ipairs(some(formats)) do
     local format, d = table.unpack(case)
     local tiles, table_rows = weights.matrix(format, 40, d)
     local expected = {}

@@ -19,7 +19,11 @@ static const char *const options[] = {
     "--ptxas-options=--warn-on-spills",
     "--ptxas-options=--warning-as-error",
 };
-enum { N_OPTIONS = sizeof options / sizeof options[0], MAX_COMPILE_THREADS = 64 };
+enum {
+    N_OPTIONS = sizeof options / sizeof options[0],
+    MAX_COMPILE_THREADS = 64,
+    MAX_ARCHS = 64
+};
 
 /* One call of burin_compile(). */
 struct compilation {
@@ -134,6 +138,38 @@ static struct burin_cache_key key_of(const struct compilation *c, int kernel)
     return key;
 }
 
+/* An NVRTC older than the card does not know its architecture. */
+static enum burin_status check_arch(struct compilation *c, struct burin_error *err)
+{
+    const struct burin_nvrtc *nvrtc = c->how->nvrtc;
+    bool own = false;
+    const int sm = sm_of(c->arch, &own);
+    int archs[MAX_ARCHS] = { 0 };
+    int n = 0;
+    int result = nvrtc->nvrtcGetNumSupportedArchs(&n);
+    if (!result && n <= MAX_ARCHS)
+        result = nvrtc->nvrtcGetSupportedArchs(archs);
+    if (result)
+        return burin_fail(
+                err, BURIN_EMISSING, "nvrtcGetSupportedArchs, for %s: %s (%d)", c->arch,
+                nvrtc->nvrtcGetErrorString(result), result);
+    bool known = n > MAX_ARCHS;
+    for (int i = 0; i < n && !known; i++)
+        known = archs[i] == sm;
+    if (known)
+        return BURIN_OK;
+
+    int major = 0;
+    int minor = 0;
+    nvrtc->nvrtcVersion(&major, &minor);
+    return burin_fail(
+            err, BURIN_EMISSING,
+            "%s is NVRTC %d.%d, which makes no code for %s: install a newer one, or name "
+            "it "
+            "in BURIN_NVRTC",
+            nvrtc->found, major, minor, c->arch);
+}
+
 /* NVRTC is opened here and no sooner: a binary with all its kernels embedded needs none. */
 static enum burin_status open_nvrtc(struct compilation *c, struct burin_error *err)
 {
@@ -165,6 +201,8 @@ static enum burin_status find_all(
         return BURIN_OK;
 
     enum burin_status status = open_nvrtc(c, err);
+    if (!status)
+        status = check_arch(c, err);
     if (!status)
         status = make_key(c, err);
     if (status || c->how->anew || !c->how->cache)

@@ -174,18 +174,27 @@ enum burin_status burin_cuda_use(struct burin_cuda *cuda, struct burin_error *er
             "cuCtxSetCurrent", "device %d, for this thread", cuda->found.index);
 }
 
+/* The driver may keep more than is asked for, and some say so. */
+static enum burin_status set_limit(
+        struct burin_cuda *cuda,
+        int limit,
+        size_t bytes,
+        const char *what,
+        struct burin_error *err)
+{
+    const int result = cuda->driver->cuCtxSetLimit(limit, bytes);
+    if (result == CU_INVALID_VALUE || result == CU_UNSUPPORTED_LIMIT)
+        return BURIN_OK;
+    return burin_cuda_check(
+            cuda->driver, err, result, "cuCtxSetLimit", "%zu bytes for %s", bytes, what);
+}
+
 /* Kernels neither print nor call malloc; the driver would set memory aside for both. */
 static enum burin_status set_limits(struct burin_cuda *cuda, struct burin_error *err)
 {
-    const struct burin_driver *driver = cuda->driver;
-    const enum burin_status status = burin_cuda_check(
-            driver, err, driver->cuCtxSetLimit(CU_LIMIT_PRINTF, 0), "cuCtxSetLimit",
-            "no room for printf in kernels");
-    if (status)
-        return status;
-    return burin_cuda_check(
-            driver, err, driver->cuCtxSetLimit(CU_LIMIT_HEAP, 0), "cuCtxSetLimit",
-            "no room for malloc in kernels");
+    const enum burin_status status =
+            set_limit(cuda, CU_LIMIT_PRINTF, 0, "printf in kernels", err);
+    return status ? status : set_limit(cuda, CU_LIMIT_HEAP, 0, "malloc in kernels", err);
 }
 
 enum burin_status burin_cuda_context(struct burin_cuda *cuda, struct burin_error *err)
@@ -224,14 +233,10 @@ enum burin_status burin_cuda_context(struct burin_cuda *cuda, struct burin_error
 enum burin_status burin_cuda_local(
         struct burin_cuda *cuda, size_t *bytes, struct burin_error *err)
 {
-    const struct burin_driver *driver = cuda->driver;
     const size_t stack = (size_t)cuda->local_bytes;
     *bytes = stack * (size_t)cuda->found.n_multiprocessors *
              (size_t)cuda->found.threads_per_multiprocessor;
-    return burin_cuda_check(
-            driver, err, driver->cuCtxSetLimit(CU_LIMIT_STACK, stack), "cuCtxSetLimit",
-            "a stack of %zu bytes for each of %d x %d threads", stack,
-            cuda->found.n_multiprocessors, cuda->found.threads_per_multiprocessor);
+    return set_limit(cuda, CU_LIMIT_STACK, stack, "the stack of each thread", err);
 }
 
 enum burin_status burin_cuda_pin(

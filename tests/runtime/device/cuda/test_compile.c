@@ -39,6 +39,20 @@ static const char *error_string(int result)
     return result == NVRTC_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR";
 }
 
+static const int known_archs[] = { 80, 86, 89, 90, 100, 103, 120, 121 };
+
+static int n_archs(int *n)
+{
+    *n = sizeof known_archs / sizeof known_archs[0];
+    return 0;
+}
+
+static int list_archs(int *archs)
+{
+    memcpy(archs, known_archs, sizeof known_archs);
+    return 0;
+}
+
 static int create(
         struct burin_nvrtc_program **program,
         const char *text,
@@ -112,6 +126,8 @@ static int destroy(struct burin_nvrtc_program **program)
 static struct burin_nvrtc nvrtc = {
     .nvrtcVersion = version,
     .nvrtcGetErrorString = error_string,
+    .nvrtcGetNumSupportedArchs = n_archs,
+    .nvrtcGetSupportedArchs = list_archs,
     .nvrtcCreateProgram = create,
     .nvrtcCompileProgram = compile,
     .nvrtcGetCUBINSize = cubin_size,
@@ -119,6 +135,7 @@ static struct burin_nvrtc nvrtc = {
     .nvrtcGetProgramLogSize = log_size,
     .nvrtcGetProgramLog = log_text,
     .nvrtcDestroyProgram = destroy,
+    .found = "libnvrtc.so.13",
 };
 
 /* ---- Some kernels
@@ -227,6 +244,18 @@ SPEC(a_text_that_does_not_compile_is_told_with_kernel_architecture_and_log)
     assert_string_equal(
             err.message, "nvrtcCompileProgram, kernel wrong for sm_120a with NVRTC 13.0: "
                          "NVRTC_ERROR_COMPILATION (6)\nwrong.cu(1): error: not a kernel");
+}
+
+SPEC(an_architecture_that_nvrtc_does_not_know_asks_for_a_newer_one)
+{
+    struct burin_compiling how = { .nvrtc = &nvrtc };
+    struct burin_error err = { 0 };
+
+    assert_int_equal(compile_all(&code, "sm_140a", &how, &err), BURIN_EMISSING);
+
+    assert_int_equal(fake.n_compiled, 0);
+    assert_non_null(strstr(
+            err.message, "libnvrtc.so.13 is NVRTC 13.0, which makes no code for sm_140a"));
 }
 
 static bool count_calls(void *context, int done, int total)

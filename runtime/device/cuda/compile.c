@@ -146,12 +146,15 @@ static enum burin_status check_arch(struct compilation *c, struct burin_error *e
     const int sm = sm_of(c->arch, &own);
     int archs[MAX_ARCHS] = { 0 };
     int n = 0;
+    const char *call = "nvrtcGetNumSupportedArchs";
     int result = nvrtc->nvrtcGetNumSupportedArchs(&n);
-    if (!result && n <= MAX_ARCHS)
+    if (!result && n <= MAX_ARCHS) {
+        call = "nvrtcGetSupportedArchs";
         result = nvrtc->nvrtcGetSupportedArchs(archs);
+    }
     if (result)
         return burin_fail(
-                err, BURIN_EMISSING, "nvrtcGetSupportedArchs, for %s: %s (%d)", c->arch,
+                err, BURIN_EMISSING, "%s, for %s: %s (%d)", call, c->arch,
                 nvrtc->nvrtcGetErrorString(result), result);
     bool known = n > MAX_ARCHS;
     for (int i = 0; i < n && !known; i++)

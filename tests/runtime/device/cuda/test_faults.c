@@ -1,5 +1,6 @@
 /* The device layer on a driver of which each call fails once. */
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/errors.h"
 #include "runtime/device/cuda/launch.h"
 #include "runtime/device/cuda/upload.h"
 #include "runtime/device/ledger.h"
@@ -142,9 +143,10 @@ static enum burin_status work(struct burin_error *err)
     struct burin_compiling compiling = { .nvrtc = &nvrtc, .n_threads = 1 };
     size_t stacks;
     burin_virtual_tables(&driver, &nvrtc, NULL);
-    if (driver.cuInit(0))
-        return burin_fail(err, BURIN_EMISSING, "cuInit");
-    enum burin_status status = burin_cuda_open(&cuda, &driver, 0, err);
+    enum burin_status status =
+            burin_cuda_check(&driver, err, driver.cuInit(0), "cuInit", "a driver");
+    if (!status)
+        status = burin_cuda_open(&cuda, &driver, 0, err);
     if (!status)
         status = burin_cuda_context(&cuda, err);
     if (!status)

@@ -56,8 +56,6 @@ static inline bool names(const char *message, const char *call)
 {
     static const char *const endings[] = { "_v", "WithFlags", "Size" };
     char name[64] = "";
-    if (strcmp(call, "nvrtcGetNumSupportedArchs") == 0)
-        call = "nvrtcGetSupportedArchs"; /* which it is a part of */
     strncat(name, call, sizeof name - 1);
     for (int i = 0; i < 3; i++)
         if (strstr(name, endings[i]))

@@ -24,11 +24,13 @@ typedef __SIZE_TYPE__ size_t;
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__ static const
 #define __shared__ static
+#ifndef HOST_NO_KERNELS /* the standard library writes attributes so */
+#define __noinline__ __attribute__((noinline))
+#endif
 
 /* ---- Vectors -------------------------------------------------------------------------- */
 

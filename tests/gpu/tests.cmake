@@ -16,3 +16,37 @@ foreach(script IN LISTS scripts)
     endforeach()
   endif()
 endforeach()
+
+# The virtual GPU that runs kernels: libburin-gpu.so.1, which stands for driver, NVRTC and NVML.
+# It's never instrumented: kernels are, by the harness.
+include(CheckLanguage)
+check_language(CXX)
+if(CMAKE_CXX_COMPILER)
+  enable_language(CXX)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+  file(GLOB virtual CONFIGURE_DEPENDS runtime/device/virtual/*.c runtime/base/*.c)
+  list(FILTER virtual EXCLUDE REGEX "/virtual/nvrtc\\.c$") # compiler.cpp is in its place
+  add_library(burin-gpu SHARED ${virtual} runtime/plan/cards.c
+      tests/gpu/execute.cpp tests/gpu/compiler.cpp tests/gpu/fibers.cpp)
+  set_target_properties(burin-gpu PROPERTIES
+      COMPILE_OPTIONS "" LINK_OPTIONS "" SOVERSION 1 CXX_STANDARD 17 CXX_EXTENSIONS OFF
+      LIBRARY_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
+  target_include_directories(burin-gpu PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(burin-gpu PRIVATE _GNU_SOURCE BURIN_VIRTUAL_LIBRARY
+      HOST_NO_KERNELS "HOST_H=\"${CMAKE_SOURCE_DIR}/tests/gpu/host.h\"")
+  target_compile_options(burin-gpu PRIVATE -Wall -Wextra -Wshadow -Werror)
+  target_link_options(burin-gpu PRIVATE
+      -Wl,-z,defs -Wl,-Bsymbolic -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/gpu/exports.map)
+  target_link_libraries(burin-gpu PRIVATE Threads::Threads m ${CMAKE_DL_LIBS})
+  set_property(SOURCE tests/gpu/compiler.cpp APPEND PROPERTY
+      OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gpu/host.h)
+
+  set(EXECUTE
+      BURIN_CUDA_DRIVER=$<TARGET_FILE:burin-gpu> BURIN_NVRTC=$<TARGET_FILE:burin-gpu>
+      BURIN_NVML=$<TARGET_FILE:burin-gpu>)
+  add_executable(test-gpu-execute tests/gpu/test_execute.c)
+  target_compile_definitions(test-gpu-execute PRIVATE _GNU_SOURCE)
+  target_compile_options(test-gpu-execute PRIVATE -Wall -Wextra -Werror -Wshadow)
+  target_link_libraries(test-gpu-execute PRIVATE burin_runtime PkgConfig::CMOCKA)
+  register(gpu/execute ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-execute>)
+endif()

@@ -1,134 +1,21 @@
-/* Work on the streams of a virtual GPU: in which order it is done, and when. Its body here has
- * memory of the host's, and one kernel, which adds a number to an int. */
+/* Work on the streams of a virtual GPU: in which order it is done, and when. Its body has memory
+ * of the host's, and one kernel, which adds a number to an int. */
+#include "tests/support/host_body.h"
 #include "tests/support/virtual_gpu.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
-static uint64_t body_reserve(void *self, size_t bytes, size_t align)
+static int run_add(const uint64_t *arguments)
 {
-    (void)self;
-    void *at =
-            mmap(NULL, bytes + align, PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return ((uint64_t)(uintptr_t)at + align - 1) / align * align; /* the rest is let go */
-}
-
-static void body_unreserve(void *self, uint64_t address, size_t bytes)
-{
-    (void)self;
-    munmap((void *)(uintptr_t)address, bytes);
-}
-
-static uint64_t body_create(void *self, size_t bytes)
-{
-    (void)bytes;
-    return (uint64_t)++ * (int *)self; /* counts what is to be destroyed */
-}
-
-static void body_destroy(void *self, uint64_t memory, size_t bytes)
-{
-    (void)memory;
-    (void)bytes;
-    --*(int *)self;
-}
-
-static bool body_map(void *self, uint64_t address, size_t bytes, uint64_t memory)
-{
-    (void)self;
-    (void)memory;
-    void *at = (void *)(uintptr_t)address;
-    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
-}
-
-static void body_unmap(void *self, uint64_t address, size_t bytes)
-{
-    body_map(self, address, bytes, 0);
-}
-
-static void body_access(void *self, uint64_t address, size_t bytes, bool allowed)
-{
-    (void)self;
-    mprotect((void *)(uintptr_t)address, bytes, allowed ? PROT_READ | PROT_WRITE : 0);
-}
-
-static int body_load(void *self, const void *image, void **module)
-{
-    (void)self;
-    *module = NULL;
-    return strcmp(image, "code") == 0 ? CU_OK : CU_INVALID_IMAGE;
-}
-
-static void body_unload(void *self, void *module)
-{
-    (void)self;
-    (void)module;
-}
-
-static int body_kernel(
-        void *self, void *module, const char *name, struct burin_virtual_kernel *kernel)
-{
-    static const int bytes[] = { 8, 4 };
-    (void)self;
-    (void)module;
-    *kernel = (struct burin_virtual_kernel){ .n_arguments = 2, .argument_bytes = bytes };
-    return strcmp(name, "add") == 0 ? CU_OK : CU_NOT_FOUND;
-}
-
-static int body_launch(void *self, const struct burin_virtual_launch *launch)
-{
-    (void)self;
     int n;
-    memcpy(&n, &launch->arguments[1], sizeof n);
+    memcpy(&n, &arguments[1], sizeof n);
     if (n == 666)
         return CU_LAUNCH_FAILED;
-    *(int *)(uintptr_t)launch->arguments[0] += n;
+    *(int *)host_at(arguments[0]) += n;
     return CU_OK;
 }
-
-static void body_copy_in(void *self, uint64_t to, const void *from, size_t bytes)
-{
-    (void)self;
-    memcpy((void *)(uintptr_t)to, from, bytes);
-}
-
-static void body_copy_out(void *self, void *to, uint64_t from, size_t bytes)
-{
-    (void)self;
-    memcpy(to, (const void *)(uintptr_t)from, bytes);
-}
-
-static void body_copy(void *self, uint64_t to, uint64_t from, size_t bytes)
-{
-    body_copy_in(self, to, (const void *)(uintptr_t)from, bytes);
-}
-
-static void body_fill(void *self, uint64_t to, uint32_t value, int width, size_t n)
-{
-    (void)self;
-    for (size_t i = 0; i < n; i++)
-        memcpy((void *)(uintptr_t)(to + i * (size_t)width), &value, (size_t)width);
-}
-
-static int n_memories;
-static const struct burin_virtual_body body = {
-    .self = &n_memories,
-    .reserve = body_reserve,
-    .unreserve = body_unreserve,
-    .create = body_create,
-    .destroy = body_destroy,
-    .map = body_map,
-    .unmap = body_unmap,
-    .access = body_access,
-    .load = body_load,
-    .unload = body_unload,
-    .kernel = body_kernel,
-    .launch = body_launch,
-    .copy_in = body_copy_in,
-    .copy_out = body_copy_out,
-    .copy = body_copy,
-    .fill = body_fill,
-};
+static const struct host_kernel kernels[] = { { "add", run_add, 2, { 8, 4 } },
+                                              { NULL, NULL, 0, { 0 } } };
 
 static struct burin_cu_module *module;
 static struct burin_cu_function *add;
@@ -139,7 +26,8 @@ static int *seen;       /* of the host, pinned */
 static void on_a_gpu_that_runs(enum burin_virtual_order order)
 {
     struct burin_virtual_options options = small_gpu();
-    options.body = &body;
+    host_kernels = kernels;
+    options.body = &host_body;
     options.order = order;
     options.seed = 7;
     boot(&options);
@@ -184,7 +72,7 @@ SPEC(work_is_done_in_its_order_when_somebody_waits)
     assert_int_equal(now(), 5);
     assert_int_equal(*seen, 2);
     close_gpu();
-    assert_int_equal(n_memories, 0);
+    assert_int_equal(host_memories, 0);
 }
 
 SPEC(a_copy_reads_the_host_when_it_is_made_unless_it_is_not_pinned)

@@ -239,13 +239,29 @@ static inline u32 max(u32 a, u32 b)
     return a > b ? a : b;
 }
 
+#define HOST_MATH(name) float name(float) noexcept;
 extern "C" {
-float ceilf(float), erff(float), exp2f(float), expf(float), fabsf(float), floorf(float);
-float fmaf(float, float, float), fmaxf(float, float), fminf(float, float);
-float log2f(float), logf(float), powf(float, float), rintf(float), roundf(float);
-float sqrtf(float), tanhf(float), truncf(float);
-float sinf(float), cosf(float); /* for sin_cos() below: kernels use that */
+HOST_MATH(ceilf)
+HOST_MATH(cosf)
+HOST_MATH(erff)
+HOST_MATH(exp2f)
+HOST_MATH(expf)
+HOST_MATH(fabsf)
+HOST_MATH(floorf)
+HOST_MATH(log2f)
+HOST_MATH(logf)
+HOST_MATH(rintf)
+HOST_MATH(roundf)
+HOST_MATH(sinf)
+HOST_MATH(sqrtf)
+HOST_MATH(tanhf)
+HOST_MATH(truncf)
+float fmaf(float, float, float) noexcept;
+float fmaxf(float, float) noexcept;
+float fminf(float, float) noexcept;
+float powf(float, float) noexcept;
 }
+#undef HOST_MATH
 
 static inline float rsqrtf(float x)
 {

@@ -169,7 +169,7 @@ local function step(w, chunks, padding, runs)
   local kv_bytes = harness.bf16(kv_rows).bytes
   local ring = pages:sub(129)
   local out = harness.run {
-    op = "attention", node = node_of(shape), runs = runs,
+    op = "attention", node = node_of(shape), runs = runs, large = shape.large,
     args = {
       y = harness.result(shape.y or "bf16", n * shape.heads * shape.d),
       q = harness.bf16(q), q_stride = shape.heads * shape.d + PAD,
@@ -245,14 +245,14 @@ local once = { { "random", "late", 1 } }
 
 local shapes = {
   { heads = 6, kv_heads = 3, d = 8 },
-  { heads = 9, kv_heads = 3, d = 64, scale = 0.25 },
-  { heads = 8, kv_heads = 2, d = 80, y = "f32" },
-  { heads = 20, kv_heads = 1, d = 40 },
-  { heads = 16, kv_heads = 1, d = 136 },
-  { heads = 2, kv_heads = 2, d = 16 },
-  { heads = 8, kv_heads = 1, d = 16, window = 20 },
+  { heads = 9, kv_heads = 3, d = 64, scale = 0.25, large = true },
+  { heads = 8, kv_heads = 2, d = 80, y = "f32", large = true },
+  { heads = 20, kv_heads = 1, d = 40, large = true },
+  { heads = 16, kv_heads = 1, d = 136, large = true },
+  { heads = 2, kv_heads = 2, d = 16, large = true },
+  { heads = 8, kv_heads = 1, d = 16, window = 20, large = true },
   { heads = 6, kv_heads = 2, d = 24, window = 64, spans = true },
-  { heads = 4, kv_heads = 2, d = 200, window = 96, y = "f32" },
+  { heads = 4, kv_heads = 2, d = 200, window = 96, y = "f32", large = true },
   { heads = 6, kv_heads = 3, d = 8, window = 129, spans = true, outputs = true },
 }
 
@@ -268,7 +268,7 @@ for _, shape in ipairs(shapes) do
     compare(w, whole, shape.heads * shape.d > 300 and 37 or 17)
     same(step(w, { { 1, 149, 150, 149 }, { 2, 65, 71, 65 }, { 3, 0, 1, 0 }, { 4, 130, 131, 130 } }), whole)
     same(step(w, { { 4, 64, 130, 100 }, { 1, 51, 140, 120 }, { 2, 70, 71, 70 } }, 0, once), whole)
-    local some, padding = step(w, { { 1, 53, 62, 56 }, { 4, 126, 129, 127 } }, 3)
+    local some, padding = step(w, { { 1, 53, 62, 56 }, { 4, 126, 129, 127 } }, 3, once)
     same(some, whole)
     for _, row in ipairs(padding) do spec.equal(row, ("\0"):rep(#row)) end
     some, padding = step(w, { { 1, 53, 72, 53 }, { 4, 60, 70, 60 } }, 9, once)
@@ -278,8 +278,8 @@ for _, shape in ipairs(shapes) do
 end
 
 for _, shape in ipairs {
-  { heads = 2, kv_heads = 1, d = 8 },
-  { heads = 2, kv_heads = 1, d = 8, window = 1000, spans = true },
+  { heads = 2, kv_heads = 1, d = 8, large = true },
+  { heads = 2, kv_heads = 1, d = 8, window = 1000, spans = true, large = true },
 } do
   spec(("behind 32 blocks parts have four of them, behind 64 eight%s"):format(
     shape.window and "; with a window always as many" or ""), function()
@@ -294,10 +294,10 @@ for _, shape in ipairs {
   end)
 end
 
--- Full sizes: their bits are those of the same text.
 for _, shape in ipairs {
-  { heads = 8, kv_heads = 1, d = 512 }, { heads = 2, kv_heads = 1, d = 256, window = 70, spans = true },
-  { heads = 4, kv_heads = 1, d = 128 },
+  { heads = 8, kv_heads = 1, d = 512, large = true },
+  { heads = 2, kv_heads = 1, d = 256, window = 70, spans = true, large = true },
+  { heads = 4, kv_heads = 1, d = 128, large = true },
 } do
   spec(("heads of %d"):format(shape.d), function()
     local w = world_of(shape, { 75, 3 })

@@ -5,11 +5,14 @@ local launch = {}
 
 local c_type = { bf16 = "u16", f32 = "float", i32 = "int", u8 = "u8" }
 
--- "scale_d_model": of bf16 rows alone; else what they are, the result's first.
+-- "scale_d_model": of bf16 rows alone; else what they are, the result's first, but for indices.
 local function name_of(said, kinds)
-  local plain = true
-  for _, kind in ipairs(kinds) do plain = plain and kind == "bf16" end
-  local tail = plain and "" or "_" .. table.concat(kinds, "_")
+  local plain, of_rows = true, {}
+  for _, kind in ipairs(kinds) do
+    if kind ~= "i32" then of_rows[#of_rows + 1] = kind end
+    plain = plain and (kind == "bf16" or kind == "i32")
+  end
+  local tail = plain and "" or "_" .. table.concat(of_rows, "_")
   return ("%s_%s%s"):format(said.name, tostring(said.width):lower(), tail)
 end
 
@@ -44,6 +47,9 @@ function launch.threads(d)
   while threads < 512 and threads * 8 < d do threads = 2 * threads end
   return threads
 end
+
+-- The 64 largest numbers that a warp has seen.
+launch.top_list = { template = "cuda/top_list.cu", name = "top_list", params = { n = 64 } }
 
 -- A result whose numbers are made of one of x each: templates/cuda/elementwise.cu says what f can
 -- be. more: x (the input's name, if not x), other (an input of x's shape), vectors (weights that

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""tests/models/test_without_cuda.py -- One binary for machines with and without CUDA: what
+`--device` says where the driver's library is not there, is the toolkit's stub, is too old or
+has no GPU. `auto` answers on the CPU all the same, and says why when it is asked."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+import burin
+
+weights = burin.smollm2_weights()
+binary = burin.binary(burin.SMOLLM2)
+report = burin.Report()
+clean = {k: v for k, v in os.environ.items() if not k.startswith(("BURIN_", "CUDA_"))}
+fake = burin.BIN / "tests" / "fake_driver.so"  # tests/runtime/device/cuda
+if not fake.exists():
+    burin.skip(f"{fake} is not built")
+
+
+def call(*arguments, **env):
+    return subprocess.run([binary, "run", "Why is the sky blue?", "-n", "3", "-m", weights,
+                           *arguments], capture_output=True, text=True, timeout=120,
+                          stdin=subprocess.DEVNULL, env={**clean, **env})
+
+
+def expect(name, done, code, words):
+    wrong = [f"exit code {done.returncode}, not {code}"] if done.returncode != code else []
+    wrong += [f"stderr lacks {text!r}" for text in words if text not in done.stderr]
+    report.line(not wrong, name + "".join(f"\n       {w}" for w in wrong) +
+                (f"\n       {done.stderr[-600:]!r}" if wrong else ""))
+
+
+# What a machine is like, and what its user reads.
+machines = {
+    "no library": ({"BURIN_CUDA_DRIVER": "/nowhere/libcuda.so.1"},
+                   ["NVIDIA's driver is not there", "/nowhere/libcuda.so.1", "install it"]),
+    "the toolkit's stub": ({"BURIN_CUDA_DRIVER": str(fake), "FAKE_INIT": "34"},
+                           ["the CUDA toolkit's stub", "Install NVIDIA's driver"]),
+    "a driver too old": ({"BURIN_CUDA_DRIVER": str(fake), "FAKE_VERSION": "11080"},
+                         ["is of CUDA 11.8, 12.4 or later is needed", "update"]),
+    "a driver without a GPU": ({"BURIN_CUDA_DRIVER": str(fake), "FAKE_INIT": "100"},
+                               ["no GPU that we may use"]),
+}
+answer = call("--device", "cpu")
+for name, (env, words) in machines.items():
+    expect(f"{name}: --device cuda is refused", call("--device", "cuda", **env), 4, words)
+    auto = call("-v", **env)
+    expect(f"{name}: auto says why it is on the CPU", auto, 0, ["on the CPU: ", words[0]])
+    report.line(auto.stdout == answer.stdout, f"{name}: auto answers as the CPU does")
+
+report.close()

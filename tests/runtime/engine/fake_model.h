@@ -102,9 +102,11 @@ static void fake_check(const struct burin_call *call)
 
     fake_faults += begin[0] != 0 || begin[n_sequences] != n_tokens;
     for (int s = 0; s < n_sequences; s++) {
-        fake_faults += begin[s] >= begin[s + 1];
+        fake_faults += begin[s] >= begin[s + 1] && positions[0] >= 0;
         for (int row = begin[s]; row < begin[s + 1]; row++) {
-            fake_faults += sequence_of[row] != s;
+            fake_faults += sequence_of[row] != s && positions[row] >= 0;
+            if (positions[row] < 0) /* a row of nobody, on a GPU */
+                continue;
             fake_faults += positions[row] != positions[begin[s]] + row - begin[s];
             fake_faults += positions[row] >= call->params.value[BURIN_MAX_CONTEXT];
         }
@@ -129,11 +131,13 @@ static void fake_step(const struct burin_team *team, const struct burin_call *ca
     if (team->thread == 0)
         fake_check(call);
     for (int row = tokens.begin; row < tokens.end; row++) {
+        memset(body + 64 * row, 0xaa, 64); /* the whole arena is ours */
+        if (positions[row] < 0)
+            continue;
         *fake_cell(call, sequence_of[row], positions[row]) = (struct fake_cell){
             .token = fake_token(call, row),
             .position = positions[row],
         };
-        memset(body + 64 * row, 0xaa, 64); /* the whole arena is ours */
     }
     burin_barrier(team);
 

@@ -1,61 +1,10 @@
 /* Pictures of prompts, on a model of a few lines (fake_vision.h). */
 #include "runtime/burin.h"
 #include "runtime/engine/engine.h"
-#include "tests/runtime/engine/fake_vision.h"
+#include "tests/runtime/engine/fake_scene.h"
 #include "tests/support/test.h"
 
 #include <stdlib.h>
-
-enum { MOST_TEXT = 8, MOST_PICTURES = 8 };
-
-/* A prompt with pictures, and what came of it. */
-struct scene {
-    struct burin_request request;
-    int32_t ids[FAKE_CONTEXT];
-    int32_t seen[FAKE_CONTEXT]; /* with soft tokens in their places */
-    struct burin_picture pictures[MOST_PICTURES];
-    uint8_t pixels[MOST_PICTURES][FAKE_LARGEST * FAKE_PATCHES * FAKE_PATCH_BYTES];
-    int32_t text[MOST_TEXT];
-    int n_text;
-};
-
-static bool on_token(struct burin_request *request, int32_t token)
-{
-    struct scene *scene = request->user;
-    scene->text[scene->n_text++] = token;
-    return true;
-}
-
-static void set_text(struct scene *scene, int kind, int n_ids, int max_tokens)
-{
-    *scene = (struct scene){ .request = { .n_ids = n_ids,
-                                          .max_tokens = max_tokens,
-                                          .sampling = burin_greedy,
-                                          .on_token = on_token } };
-    for (int i = 0; i < n_ids; i++)
-        scene->ids[i] = scene->seen[i] = (kind * 11 + i * 7 + i * i) % FAKE_NAN;
-    scene->request.ids = scene->ids;
-    scene->request.pictures = scene->pictures;
-    scene->request.user = scene;
-}
-
-/* Soft tokens stand row by row, the first patch of each in the upper left. */
-static void add_picture(struct scene *scene, int begin, int rows, int columns)
-{
-    const int p = scene->request.n_pictures++;
-    uint8_t *pixels = scene->pixels[p];
-    scene->pictures[p] = (struct burin_picture){
-        .begin = begin,
-        .patches = { .grid = { rows, columns }, .pixels = pixels },
-    };
-    for (int i = 0; i < rows * columns; i++) {
-        uint8_t *soft = pixels + i * FAKE_PATCHES * FAKE_PATCH_BYTES;
-        for (int k = 0; k < FAKE_PATCHES * FAKE_PATCH_BYTES; k++)
-            soft[k] = (uint8_t)(begin * 31 + p * 17 + i * 7 + k);
-        scene->ids[begin + i] = 0;
-        scene->seen[begin + i] = fake_soft(soft, i % columns * 2, i / columns * 2);
-    }
-}
 
 static struct burin_engine *open_engine(struct burin_options options)
 {
@@ -86,13 +35,8 @@ static void run_all(struct burin_engine *engine, struct scene *scenes, int n)
             fail_msg("%s", err.message);
     if (burin_engine_run(engine, &err))
         fail_msg("%s", err.message);
-    for (int i = 0; i < n; i++) {
-        int32_t right[MOST_TEXT];
-        fake_text(scenes[i].seen, scenes[i].request.n_ids, right, scenes[i].n_text);
-        assert_int_equal(scenes[i].n_text, scenes[i].request.max_tokens);
-        assert_memory_equal(
-                scenes[i].text, right, (size_t)scenes[i].n_text * sizeof *right);
-    }
+    for (int i = 0; i < n; i++)
+        assert_text_is_right(&scenes[i]);
 }
 
 static const char *refusal_of(struct burin_engine *engine, struct scene *scene)

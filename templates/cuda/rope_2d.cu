@@ -1,10 +1,11 @@
 % -- In: name, d (of a head), x (its type), inv_freq (radians a position of the d / 4 pairs of an
 % -- axis), split (an axis has a half of the head for itself), at_once (heads of a block), threads.
 % local quarter = #inv_freq
-% local layout = split and "Of the head's first half, by the column, and of its second."
-%   or "Of the whole head; the first half of them by the line."
-/* Half of each head's pairs are turned by the column, half by the line, each by position *
- * inv_freq, in place. ${layout}
+% local apart = split and quarter or 2 * quarter
+% local layout = split and "of the head's first half by the column, of its second by the line"
+%   or "the head's first " .. quarter .. " by the line, the others by the column"
+/* The pairs (i, i + ${apart}) are turned by position * inv_freq, in place:
+ * ${layout}.
  * A thread has one pair of one head.   gen/ops/rope_2d.lua
  * <<<(rows, n_heads / ${at_once}), ${threads}>>> */
 extern "C" __global__ __launch_bounds__(${threads}) void ${name}(

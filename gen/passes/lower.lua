@@ -1,7 +1,8 @@
 -- gen/passes/lower.lua -- What a family computes in: a linear takes its activations in the
 -- format that its weights' format wants (gen/formats: act.default, act.exact or act.cuda), through
 -- a `convert` that all readers of one row share, but int8 in two rows where its result leaves the
--- program (gen/formats/act_q8x2.lua). On a CPU rope takes angles that are computed once a step; a
+-- program (gen/formats/act_q8x2.lua). A GPU leaves of each row of logits what sampling needs, too: the
+-- host needn't fetch the row. On a CPU rope takes angles that are computed once a step; a
 -- GPU has sines to spare and keeps rows in bf16, but for what an operation says is wide and for logits.
 --
 -- Gains: int8 rows are a quarter of the bytes of floats; angles cost their sines once, not
@@ -10,6 +11,7 @@
 local graph = require "gen.graph"
 local node_of = require "gen.node"
 local op = require "gen.op"
+local size = require "gen.size"
 
 local function new_op(def, inputs, attrs, shape, like)
   local new = graph.op(def, inputs, attrs, shape, like)
@@ -59,6 +61,26 @@ local function narrow(program)
   end
 end
 
+-- The output "top", where there are logits: gen/ops/top_logits.lua.
+local function add_top(program)
+  local function add(name, input, tensor)
+    local def = op.find(name)
+    local shape = def.shape(tensor.shape)
+    for i, x in ipairs(shape) do shape[i] = size.of(x) end
+    local made = new_op(def, { { name = input, tensor = tensor } }, {}, shape, tensor.op)
+    program.ops[#program.ops + 1] = made
+    return made.result
+  end
+  for _, output in ipairs(program.outputs) do
+    if output.name == "logits" and output.tensor.op then
+      local top = add("top_logits", "parts", add("top_parts", "logits", output.tensor))
+      top.name = "top"
+      program.outputs[#program.outputs + 1] = { name = "top", tensor = top }
+      return
+    end
+  end
+end
+
 -- The format in which a family's kernel for `weight` takes its rows.
 local function activation_of(weight, list, family)
   local act = require("gen.formats." .. node_of.format(weight, list)).act
@@ -68,7 +90,10 @@ end
 
 return function(program, context)
   local family = context.family
-  if family.sm then narrow(program) end
+  if family.sm then
+    narrow(program)
+    add_top(program)
+  end
   local leaves = {} -- [tensor]: an output of the program
   for _, output in ipairs(program.outputs) do leaves[output.tensor] = true end
   local angles = {} -- operations that make angles, in order of first use
@@ -86,7 +111,7 @@ return function(program, context)
       key = #angles == 0 and "step" or "step_" .. #angles + 1,
     }
     local shape = def.shape(positions.shape, attrs)
-    for i, x in ipairs(shape) do shape[i] = require("gen.size").of(x) end
+    for i, x in ipairs(shape) do shape[i] = size.of(x) end
     local new = new_op(def, { { name = "positions", tensor = positions } }, attrs, shape, rope)
     new.result.name = "angles"
     angles[#angles + 1] = { op = new, same_as = key }

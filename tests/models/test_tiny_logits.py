@@ -22,7 +22,7 @@ for folder in folders:
             golden_logits.exact(report, folder.name, folder, family, threads)
         for options in ([], ["--exact"]):
             clear, same, text = golden_logits.lower(
-                report, folder.name, folder, family, info["dims"]["n_vocab"], *options)
+                report, folder.name, folder, info["dims"]["n_vocab"], "--target", family, *options)
             report.line(clear > 0 and same == clear, text)
 report.line(len(folders) >= 7, f"{len(folders)} checkpoints")
 report.close()

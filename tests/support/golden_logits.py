@@ -46,11 +46,14 @@ def best_two(row):
     return first, row[first] - max(x for i, x in enumerate(row) if i != first)
 
 
-def lower(report, name, folder, family, n_vocab, *options):
-    reference = json.loads((folder / "reference.json").read_text())["error_in_bf16"]
-    found, expected = compare(name, folder, "--target", family, *options)
+def lower(report, name, folder, n_vocab, *options, kind=""):
+    """In lower precision; returns how many positions have a clear best token, how many of these
+    agree, and that as a text."""
+    key = "error_in_bf16" + (kind and "_" + kind)
+    reference = json.loads((folder / "reference.json").read_text())[key]
+    found, expected = compare(name, folder, *options, kind=kind)
     rms = math.sqrt(sum((a - b) ** 2 for a, b in zip(found, expected)) / len(found))
-    what = f"{name}, {family}, {' '.join(options) or 'default'}"
+    what = f"{name}, {' '.join(map(str, options))}{kind and ', ' + kind}"
     report.line(rms <= RATIO * reference["rms"],
                 f"{what}: error {rms:.4f}, transformers in bf16 {reference['rms']:.4f}: "
                 f"{rms / reference['rms']:.2f} times (at most {RATIO})")

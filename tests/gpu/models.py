@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""tests/gpu/models.py NAME KIND -- A tiny model on a virtual GPU that executes, against transformers
+on the same weights; KIND is text, image, images or video. Its error against f32 is at most 1.5 times
+that of transformers in bf16. Bits are the same in one chunk and in many, beside other sequences, and
+token by token, launched one by one or as graphs."""
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+import burin
+import golden_logits
+
+report = burin.Report()
+name, kind = sys.argv[1:]
+folder = burin.GOLDEN / name
+weights, = folder.glob("model.*")
+logits = burin.binary(f"tests/logits-{name}")
+info = json.loads(burin.run([burin.binary(name), "info", "--json"]))
+n_vocab = info["dims"]["n_vocab"]
+prompts = (folder / ("prompts.txt" if kind == "text" else f"prompts_{kind}.txt")).read_bytes()
+pictures = [] if kind == "text" else ["--frames", "4"]
+
+
+def given(input, *options):
+    return burin.run([logits, "-m", weights, "--device", "cuda", *pictures, *options], input=input)
+
+
+def same(what, found, expected):
+    n = len(expected) // 4 // n_vocab
+    differ = [i for i in range(n)
+              if found[i * 4 * n_vocab:(i + 1) * 4 * n_vocab] != expected[i * 4 * n_vocab:(i + 1) * 4 * n_vocab]]
+    report.line(not differ and len(found) == len(expected),
+                f"{name}, {kind}: the same bits {what}, {n} positions"
+                + (f"; {len(differ)} differ, the first is {differ[0]}" if differ else ""))
+
+
+clear, agree, what = golden_logits.lower(
+    report, name, folder, n_vocab, "--device", "cuda", *pictures, kind="" if kind == "text" else kind)
+report.line(agree == clear, what)
+
+whole = given(prompts)
+# A picture whose tokens see each other is never cut.
+same("in chunks", given(prompts, "--batch-size", 13 if kind == "text" else 70), whole)
+if kind == "text":
+    short = b"".join(line for line in prompts.splitlines(keepends=True) if len(line.split()) < 30)
+    alone = given(short)
+    same("token by token, as graphs", given(short, "--batch-size", 1, "--graphs", "step=1,2"), alone)
+    same("token by token, launched", given(short, "--batch-size", 1, "--eager"), alone)
+    same("beside others, as graphs",
+         given(prompts, "--parallel", 4, "--batch-size", 29, "--graphs", "step=1,2,4"), whole)
+report.close()

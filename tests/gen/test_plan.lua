@@ -241,7 +241,7 @@ spec("a card too small for its graphs is refused with --json's object and the nu
   spec.equal(plan.fits, false)
   spec.equal(plan.short_by_bytes, plan.total_bytes - plan.limit_bytes)
   local report = gen_plan(args)
-  spec.contains(report, "more than a quarter of 600MiB,sm_89. The largest: step n = 1 52.8 MiB, encode_image n = 1120")
+  spec.contains(report, "more than a quarter of 600MiB,sm_89. The largest: step n = 1 52.9 MiB, encode_image n = 1120")
   spec.contains(report, "The largest part is weights")
   spec.contains(report, "No option mends it")
 end)

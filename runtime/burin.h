@@ -24,13 +24,16 @@
 #include "runtime/device/ledger.h"
 #include "runtime/media/patches.h"
 #include "runtime/model.h"
+#include "runtime/plan/cards.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct burin_engine;
+struct burin_graphs;
 
 /* ---- Opening --------------------------------------------------------------------- */
 
@@ -44,14 +47,16 @@ enum {
 struct burin_options {
     const struct burin_model *model;
     const char *weights; /* file or folder; NULL: looked for, runtime/weights/locate.h */
-    const char *target;  /* a family's name; NULL: the best that this processor runs */
-    int n_threads;       /* 0 or BURIN_THREADS_PHYSICAL: the physical cores we may use */
-    int n_ctx;           /* tokens a sequence may reach, or one of the two above */
-    int n_sequences;     /* requests running at once; 0: 1 */
-    int n_batch;         /* tokens a step, at most; 0: 2048, never above what n_ctx needs */
-    int n_outputs;       /* rows of logits a step, at most; 0: n_sequences. Scoring every
+    const char *device; /* "cpu", "cuda" or "cuda:1"; NULL or "auto": a GPU that can run the
+                            model, else the CPU */
+    const char *target; /* a family's name; NULL: the best that the device runs */
+    int n_threads;      /* 0 or BURIN_THREADS_PHYSICAL: the physical cores we may use */
+    int n_ctx;          /* tokens a sequence may reach, or one of the two above */
+    int n_sequences;    /* requests running at once; 0: 1, on a GPU what it carries */
+    int n_batch;        /* tokens a step, at most; 0: 2048, never above what n_ctx needs */
+    int n_outputs;      /* rows of logits a step, at most; 0: n_sequences. Scoring every
                             row of a prompt is cut into chunks of this many */
-    bool exact;          /* everything in f32 */
+    bool exact;         /* everything in f32 */
     bool kv_dtype_given; /* false: the family's first */
     enum burin_dtype kv_dtype;
     int64_t kv_tokens; /* the KV pool; both 0: n_ctx for each of n_sequences */
@@ -61,11 +66,23 @@ struct burin_options {
     int64_t encoder_arena; /* at most so much of the arena for a run of pictures; 0: no cap */
     int largest_picture;   /* soft tokens of the largest that will come; 0: any */
     bool strict; /* taking memory after ready aborts, for tests; else it is refused */
-    int64_t memory_limit; /* bytes that the engine may take; 0: what is available */
 
-    /* Bytes of the checkpoint that are packed, of all; called from burin_engine_open(). False
-     * ends it with BURIN_ESTOPPED. May be NULL. */
-    bool (*on_progress)(void *user, size_t done, size_t total);
+    /* How much of the device's memory may be taken; what is available but for a reserve where none
+     * is given (runtime/plan/cards.h). */
+    enum burin_limit limit;
+    int64_t limit_bytes;
+    double limit_fraction;
+    int wait_s; /* wait so long for a GPU's memory to become free */
+
+    const struct burin_graphs
+            *graphs; /* of a GPU, runtime/plan/plan.h; NULL: as a plan has them */
+    bool padding_given;
+    int graph_padding; /* percent */
+
+    /* Where opening is, called from burin_engine_open(): "weights" counts bytes of the checkpoint
+     * that are packed, on a GPU other steps come before and behind (engine/startup.h); with a
+     * total of 0 a step begins. False ends it with BURIN_ESTOPPED. May be NULL. */
+    bool (*on_progress)(void *user, const char *step, size_t done, size_t total);
     void *user;
 };
 
@@ -77,11 +94,21 @@ enum burin_status burin_engine_open(
         const struct burin_options *options,
         struct burin_error *err);
 
+/* The GPU that an engine would be opened on, as the card of a plan; *found is false where it would
+ * be the CPU. */
+enum burin_status burin_engine_card(
+        const struct burin_options *options,
+        struct burin_card *card,
+        bool *found,
+        struct burin_error *err);
+
 /* Ends the threads and gives everything back. NULL is allowed. */
 void burin_engine_close(struct burin_engine *engine);
 
 /* What was chosen. */
 struct burin_engine_info {
+    const char *device; /* "cpu", "cuda:0, NVIDIA GeForce RTX 5090" */
+    const char *no_gpu; /* why it is the CPU, where a GPU was looked for; else "" */
     const struct burin_model *model;
     const struct burin_family *family;
     const struct burin_kv_layout *kv;
@@ -103,6 +130,9 @@ struct burin_engine_info burin_engine_info(const struct burin_engine *engine);
  * "host". */
 int burin_engine_owners(
         const struct burin_engine *engine, const struct burin_owner **owners);
+
+/* On a GPU what start-up planned and obtained, as text that a person reads. False on a CPU. */
+bool burin_engine_start_report(const struct burin_engine *engine, FILE *out);
 
 /* The tokenizer of the weights (runtime/text/tokenizer.h), or NULL where they bring none. */
 struct burin_tokenizer;

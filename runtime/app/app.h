@@ -14,6 +14,7 @@
 #include "runtime/base/status.h"
 #include "runtime/burin.h"
 #include "runtime/model.h"
+#include "runtime/plan/plan.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/weights/checkpoint.h"
 
@@ -24,6 +25,14 @@
 
 struct burin_app {
     const struct burin_model *model;
+    struct burin_graphs graphs; /* as --graphs and --eager say */
+    /* The GPU that this machine has for it, for a plan without --card; NULL, or *found false: the
+     * CPU. */
+    enum burin_status (*find_card)(
+            const struct burin_app *app,
+            struct burin_card *card,
+            bool *found,
+            struct burin_error *err);
     const char *program; /* as the user called it */
     enum burin_command command;
     struct burin_settings settings;
@@ -66,9 +75,7 @@ int burin_app_threads(const struct burin_app *app, int n);
  * one that makes no sense to this model or machine: commands call it before they read or load
  * anything. */
 enum burin_status burin_app_options(
-        const struct burin_app *app,
-        struct burin_options *options,
-        struct burin_error *err);
+        struct burin_app *app, struct burin_options *options, struct burin_error *err);
 
 /* burin_engine_open() with a bar on stderr. */
 enum burin_status burin_app_open(
@@ -99,13 +106,46 @@ enum burin_status burin_app_kv_dtype(
         enum burin_dtype *dtype,
         struct burin_error *err);
 
-/* Make a plan as the engine would from the same settings, and write it to stdout: BURIN_ENOMEM
- * where it does not fit. `tokenizer_bytes` is what the weights bring, NULL where there are none
- * to ask. */
-enum burin_status burin_app_show_plan(
+/* Which of the limits is given, and what it says; BURIN_EUSAGE for more than one. */
+enum burin_status burin_app_limit(
         const struct burin_app *app,
-        const size_t *tokenizer_bytes,
+        enum burin_limit *limit,
+        int64_t *bytes,
+        double *fraction,
         struct burin_error *err);
+
+/* Fill app->graphs. */
+enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *err);
+
+/* A plan as the engine would make it from the same settings, and what it was made of.
+ * `tokenizer_bytes` is what the weights bring, NULL where there are none to ask. */
+enum burin_status burin_app_make_plan(
+        struct burin_app *app,
+        const size_t *tokenizer_bytes,
+        struct burin_plan *plan,
+        struct burin_plan_request *request,
+        struct burin_error *err);
+
+/* Make one and write it to stdout: BURIN_ENOMEM where it does not fit. */
+enum burin_status burin_app_show_plan(
+        struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err);
+
+/* ---- rehearse.c ------------------------------------------------------------------ */
+
+/* Make a plan and run start-up for it on a virtual card: its report to stdout, or the plan as JSON
+ * with what each owner obtained. */
+enum burin_status burin_app_rehearse(
+        struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err);
+
+/* ---- last_start.c ---------------------------------------------------------------- */
+
+/* Keep what a start on a GPU obtained, where `info --last-start` finds it. What cannot be kept is
+ * not. */
+void burin_app_keep_start(const struct burin_app *app, const struct burin_engine *engine);
+
+/* Write it to stdout. BURIN_EMISSING where there was none. */
+enum burin_status burin_app_show_start(
+        const struct burin_app *app, struct burin_error *err);
 
 /* ---- input.c --------------------------------------------------------------------- */
 

@@ -39,7 +39,9 @@ static const char *reason(
         const struct burin_family *chosen)
 {
     if (family->sm)
-        return "planned only: no kernels for GPUs yet";
+        return family->n_programs && family->programs[0].enqueue
+                       ? "on a GPU: --device auto takes one"
+                       : "planned only: no kernels for GPUs yet";
     if (family == chosen)
         return app->settings.target ? "in use: --target"
                                     : "in use: the first that runs here";
@@ -236,6 +238,8 @@ enum burin_status burin_app_info(struct burin_app *app, struct burin_error *err)
     enum burin_status status = burin_settings_no_words(&app->settings, BURIN_INFO, err);
     if (status)
         return status;
+    if (app->settings.last_start)
+        return burin_app_show_start(app, err);
     status = burin_machine_family(
             app->model, app->settings.target, app->settings.exact, &chosen, err);
     if (status && (app->settings.target || app->settings.exact))

@@ -35,11 +35,14 @@ enum burin_status burin_app_kv_dtype(
 /* ---- What is asked for ------------------------------------------------------------------- */
 
 /* Exactly one holds, and giving one switches the default reserve off. */
-static enum burin_status read_limit(
-        const struct burin_settings *settings,
-        struct burin_plan_request *request,
+enum burin_status burin_app_limit(
+        const struct burin_app *app,
+        enum burin_limit *limit,
+        int64_t *bytes,
+        double *fraction,
         struct burin_error *err)
 {
+    const struct burin_settings *settings = &app->settings;
     const int n_kv = (settings->kv_tokens > 0) + settings->kv_bytes.given;
     const int n = n_kv + settings->vram_limit.given + settings->vram_reserve.given +
                   settings->vram_fraction.given;
@@ -48,18 +51,32 @@ static enum burin_status read_limit(
                 err, BURIN_EUSAGE,
                 "give one of --kv-tokens, --kv-bytes, --vram-limit, --vram-reserve and "
                 "--vram-fraction");
-    request->limit = n_kv ? BURIN_LIMIT_RESERVE : BURIN_LIMIT_RESERVE_DEFAULT;
+    *limit = n_kv ? BURIN_LIMIT_RESERVE : BURIN_LIMIT_RESERVE_DEFAULT;
+    *bytes = 0;
+    *fraction = 0;
     if (settings->vram_limit.given) {
-        request->limit = BURIN_LIMIT_BYTES;
-        request->limit_bytes = settings->vram_limit.bytes;
+        *limit = BURIN_LIMIT_BYTES;
+        *bytes = settings->vram_limit.bytes;
     } else if (settings->vram_reserve.given) {
-        request->limit = BURIN_LIMIT_RESERVE;
-        request->limit_bytes = settings->vram_reserve.bytes;
+        *limit = BURIN_LIMIT_RESERVE;
+        *bytes = settings->vram_reserve.bytes;
     } else if (settings->vram_fraction.given) {
-        request->limit = BURIN_LIMIT_FRACTION;
-        request->limit_fraction = settings->vram_fraction.number;
+        *limit = BURIN_LIMIT_FRACTION;
+        *fraction = settings->vram_fraction.number;
     }
     return BURIN_OK;
+}
+
+enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *err)
+{
+    const struct burin_texts *texts = &app->settings.graphs;
+    app->graphs = (struct burin_graphs){ .none = app->settings.eager };
+    enum burin_status status = BURIN_OK;
+    if (app->settings.eager && texts->n)
+        return burin_fail(err, BURIN_EUSAGE, "--eager has no graphs, --graphs names some");
+    for (int i = 0; i < texts->n && !status; i++)
+        status = burin_graphs_parse(&app->graphs, texts->values[i], err);
+    return status;
 }
 
 /* "fixed=19.57GiB,graphs=0.4748GiB", or one of them. */
@@ -128,14 +145,27 @@ static enum burin_status choose_family(
     return burin_card_family(card, app->model, family, err);
 }
 
-static enum burin_status make_plan(
-        const struct burin_app *app,
+static enum burin_status find_card(
+        const struct burin_app *app, struct burin_card *card, struct burin_error *err)
+{
+    bool found = false;
+    enum burin_status status = BURIN_OK;
+    if (app->settings.card)
+        return burin_card_parse(card, app->settings.card, err);
+    if (app->find_card)
+        status = app->find_card(app, card, &found, err);
+    return status || found ? status : burin_machine_card(card, err);
+}
+
+enum burin_status burin_app_make_plan(
+        struct burin_app *app,
         const size_t *tokenizer_bytes,
         struct burin_plan *plan,
+        struct burin_plan_request *request,
         struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
-    struct burin_plan_request request = {
+    *request = (struct burin_plan_request){
         .model = app->model,
         .n_threads = settings->n_threads > 0 ? settings->n_threads : burin_machine_cores(),
         .n_ctx = settings->n_ctx,
@@ -155,23 +185,24 @@ static enum burin_status make_plan(
         .tokenizer_bytes = tokenizer_bytes ? (int64_t)*tokenizer_bytes : 0,
     };
     enum burin_status status =
-            burin_app_kv_dtype(app, &request.kv_dtype_given, &request.kv_dtype, err);
-    for (int i = 0; i < settings->graphs.n && !status; i++)
-        status = burin_graphs_parse(&request.graphs, settings->graphs.values[i], err);
+            burin_app_kv_dtype(app, &request->kv_dtype_given, &request->kv_dtype, err);
     if (!status)
-        status = read_assumptions(settings->assume, &request, err);
+        status = burin_app_graphs(app, err);
+    request->graphs = app->graphs;
     if (!status)
-        status = read_limit(settings, &request, err);
+        status = read_assumptions(settings->assume, request, err);
     if (!status)
-        status = settings->card ? burin_card_parse(&request.card, settings->card, err)
-                                : burin_machine_card(&request.card, err);
+        status = burin_app_limit(
+                app, &request->limit, &request->limit_bytes, &request->limit_fraction, err);
     if (!status)
-        status = choose_family(app, &request.card, &request.family, err);
+        status = find_card(app, &request->card, err);
+    if (!status)
+        status = choose_family(app, &request->card, &request->family, err);
     if (status)
         return status;
     /* A GPU's granule is the device's to tell. */
-    request.granule = request.family->sm ? 0 : sysconf(_SC_PAGESIZE);
-    return burin_plan_make(plan, &request, err);
+    request->granule = request->family->sm ? 0 : sysconf(_SC_PAGESIZE);
+    return burin_plan_make(plan, request, err);
 }
 
 /* ---- What is shown ----------------------------------------------------------------------- */
@@ -223,9 +254,10 @@ static enum burin_status compare(
 }
 
 enum burin_status burin_app_show_plan(
-        const struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err)
+        struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err)
 {
     static struct burin_plan plan;
+    static struct burin_plan_request request;
     const struct burin_settings *settings = &app->settings;
     const int n_shown =
             (settings->explain != NULL) + (settings->against_file != NULL) + settings->json;
@@ -237,7 +269,7 @@ enum burin_status burin_app_show_plan(
                 "the "
                 "report");
     if (!status)
-        status = make_plan(app, tokenizer_bytes, &plan, err);
+        status = burin_app_make_plan(app, tokenizer_bytes, &plan, &request, err);
     if (!status && settings->svg_file)
         status = draw(&plan, settings->svg_file, err);
     if (!status && settings->explain)

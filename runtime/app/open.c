@@ -7,6 +7,7 @@
 #include "runtime/weights/locate.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int burin_app_context(const struct burin_app *app)
 {
@@ -26,8 +27,27 @@ int burin_app_threads(const struct burin_app *app, int n)
     return most;
 }
 
+/* Whether only a CPU is asked for, or can be. */
+static bool wants_cpu(const struct burin_settings *settings)
+{
+    return settings->exact || (settings->device && strcmp(settings->device, "cpu") == 0);
+}
+
+static enum burin_status check_target(const struct burin_app *app, struct burin_error *err)
+{
+    const struct burin_settings *settings = &app->settings;
+    const struct burin_family *family;
+    for (int i = 0; i < app->model->n_families && settings->target; i++) {
+        const struct burin_family *at = &app->model->families[i];
+        if (at->sm && !wants_cpu(settings) && strcmp(at->name, settings->target) == 0)
+            return BURIN_OK; /* the engine says whether there is such a GPU */
+    }
+    return burin_machine_family(
+            app->model, settings->target, settings->exact, &family, err);
+}
+
 enum burin_status burin_app_options(
-        const struct burin_app *app, struct burin_options *options, struct burin_error *err)
+        struct burin_app *app, struct burin_options *options, struct burin_error *err)
 {
     const struct burin_settings *settings = &app->settings;
     *options = (struct burin_options){
@@ -36,29 +56,65 @@ enum burin_status burin_app_options(
         .target = settings->target,
         .n_threads = burin_app_threads(app, settings->n_threads),
         .n_ctx = settings->n_ctx,
-        .n_sequences = settings->n_sequences,
+        .n_sequences = settings->n_sequences ? settings->n_sequences : 1,
         .n_batch = settings->n_batch,
         .exact = settings->exact,
         .encoder_arena = settings->encoder_arena.bytes,
-        .memory_limit = settings->vram_limit.bytes,
+        .device = settings->device,
+        .wait_s = settings->wait_for_vram,
+        .padding_given = true,
+        .graph_padding = settings->graph_padding,
+        .graphs = &app->graphs,
+        .kv_tokens = settings->kv_tokens,
+        .kv_bytes = settings->kv_bytes.bytes,
     };
     if (settings->n_ctx > app->model->n_ctx)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "--ctx-size %d is beyond the %d tokens that %s was trained for",
                 settings->n_ctx, app->model->n_ctx, app->model->variant);
-    const struct burin_family *family;
-    const enum burin_status status = burin_machine_family(
-            app->model, settings->target, settings->exact, &family, err);
-    if (status)
-        return status;
-    return burin_app_kv_dtype(app, &options->kv_dtype_given, &options->kv_dtype, err);
+    enum burin_status status = check_target(app, err);
+    if (!status)
+        status = burin_app_graphs(app, err);
+    if (!status)
+        status = burin_app_limit(
+                app, &options->limit, &options->limit_bytes, &options->limit_fraction, err);
+    return status ? status
+                  : burin_app_kv_dtype(
+                            app, &options->kv_dtype_given, &options->kv_dtype, err);
 }
 
-static bool on_progress(void *user, size_t done, size_t total)
+/* The bar of the step that an engine is at. */
+struct opening_bar {
+    struct burin_progress bar;
+    char step[32];
+    bool verbose;
+};
+
+static bool on_progress(void *user, const char *step, size_t done, size_t total)
 {
-    burin_progress_update(user, (int64_t)done, (int64_t)total);
+    struct opening_bar *opening = user;
+    const bool weights = strcmp(step, "weights") == 0;
+    if (strcmp(opening->step, step) != 0) {
+        if (opening->step[0])
+            burin_progress_end(&opening->bar);
+        snprintf(opening->step, sizeof opening->step, "%s", step);
+        burin_progress_begin(
+                &opening->bar, stderr, weights ? "packing weights" : opening->step,
+                weights ? BURIN_COUNT_BYTES : BURIN_COUNT_THINGS, opening->verbose);
+    }
+    if (total)
+        burin_progress_update(&opening->bar, (int64_t)done, (int64_t)total);
     return true;
+}
+
+/* Which device it is, where that was left to us and a GPU was in question. */
+static void say_device(const struct burin_app *app, const struct burin_engine_info *info)
+{
+    if (strcmp(info->device, "cpu") != 0)
+        fprintf(stderr, "%s: on %s\n", app->program, info->device);
+    else if (app->settings.verbose && info->no_gpu[0])
+        fprintf(stderr, "%s: on the CPU: %s\n", app->program, info->no_gpu);
 }
 
 enum burin_status burin_app_open(
@@ -67,17 +123,20 @@ enum burin_status burin_app_open(
         struct burin_engine **engine,
         struct burin_error *err)
 {
-    struct burin_progress bar;
-    burin_progress_begin(
-            &bar, stderr, "packing weights", BURIN_COUNT_BYTES, app->settings.verbose);
+    struct opening_bar opening = { .verbose = app->settings.verbose };
     options->on_progress = on_progress;
-    options->user = &bar;
+    options->user = &opening;
     enum burin_status status = burin_engine_open(engine, options, err);
-    burin_progress_end(&bar);
-    if (status || !app->settings.verbose)
+    if (opening.step[0])
+        burin_progress_end(&opening.bar);
+    if (status)
         return status;
-
     const struct burin_engine_info info = burin_engine_info(*engine);
+    say_device(app, &info);
+    burin_app_keep_start(app, *engine);
+    if (!app->settings.verbose)
+        return status;
+    burin_engine_start_report(*engine, stderr);
     fprintf(stderr, "%s: %s%s, %d threads, context %d, KV %s; %s read in %.2f s\n",
             app->model->name, info.family->name, info.family->exact ? " exact" : "",
             info.n_threads, info.n_ctx, info.kv ? burin_dtype_name(info.kv->dtype) : "none",

@@ -1,5 +1,21 @@
 #include "runtime/app/app.h"
 
+/* The GPU that `run` would take. */
+static enum burin_status find_card(
+        const struct burin_app *app,
+        struct burin_card *card,
+        bool *found,
+        struct burin_error *err)
+{
+    const struct burin_options options = {
+        .model = app->model,
+        .device = app->settings.device,
+        .target = app->settings.target,
+        .exact = app->settings.exact,
+    };
+    return burin_engine_card(&options, card, found, err);
+}
+
 enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err)
 {
     /* Without weights everything but the tokenizer is known all the same. */
@@ -11,5 +27,8 @@ enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err)
     if (have && app->settings.weights)
         return burin_fail(err, have, "%s", missing.message);
 
-    return burin_app_show_plan(app, have ? NULL : &found.tokenizer_bytes, err);
+    const size_t *tokenizer_bytes = have ? NULL : &found.tokenizer_bytes;
+    app->find_card = find_card;
+    return app->settings.rehearse ? burin_app_rehearse(app, tokenizer_bytes, err)
+                                  : burin_app_show_plan(app, tokenizer_bytes, err);
 }

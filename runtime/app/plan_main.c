@@ -24,6 +24,10 @@ static enum burin_status plan_tables(
         burin_settings_help(BURIN_PLAN, stdout);
         return BURIN_OK;
     }
+    if (app->settings.rehearse)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--rehearse is the binary's: build it, then NAME plan --rehearse");
     return burin_app_show_plan(app, NULL, err);
 }
 

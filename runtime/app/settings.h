@@ -66,6 +66,7 @@ struct burin_settings {
     bool json;
 
     const char *weights;
+    const char *device;
     const char *target;
     const char *kv_dtype;
     bool exact;
@@ -78,12 +79,15 @@ struct burin_settings {
     struct burin_given vram_fraction;
     struct burin_given kv_bytes;
     int kv_tokens;
+    int wait_for_vram;
     const char *card;
+    bool rehearse;
     int n_draft;
     struct burin_given n_images;
     int n_frames;
     int n_clips;
     struct burin_texts graphs;
+    bool eager;
     int graph_padding;
     struct burin_given encoder_arena;
     const char *assume;
@@ -119,6 +123,7 @@ struct burin_settings {
     int repetitions;
     int output_form; /* enum burin_output_form */
 
+    bool last_start;
     bool parse_special;
     bool ids_only;
 

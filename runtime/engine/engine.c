@@ -1,7 +1,8 @@
-#include "runtime/engine/engine.h"
+#include "runtime/engine/open.h"
 
 #include "runtime/base/clock.h"
 #include "runtime/device/machine.h"
+#include "runtime/engine/start_report.h"
 #include "runtime/plan/size.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/weights/locate.h"
@@ -9,19 +10,10 @@
 
 #include <string.h>
 
-/* What is needed while the engine opens, and given back before it is ready. */
-struct opening {
-    const struct burin_options *options;
-    struct burin_checkpoint checkpoint;
-    const struct burin_tensor *const *tensors;
-    struct burin_vocab vocab;
-    bool has_vocab;
-};
-
 /* ---- What there is ------------------------------------------------------------------ */
 
 static enum burin_status find_weights(
-        struct burin_engine *engine, struct opening *o, struct burin_error *err)
+        struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
 {
     const struct burin_model *model = o->options->model;
     engine->generation = burin_generation_unsaid;
@@ -44,11 +36,14 @@ static enum burin_status find_weights(
 
 /* ---- The plan ----------------------------------------------------------------------- */
 
-static enum burin_status make_plan(
-        struct burin_engine *engine, const struct opening *o, struct burin_error *err)
+enum burin_status burin_opening_request(
+        const struct burin_opening *o,
+        struct burin_plan_request *request,
+        struct burin_error *err)
 {
     const struct burin_options *options = o->options;
-    struct burin_plan_request request = {
+    size_t tokenizer = 0;
+    *request = (struct burin_plan_request){
         .model = options->model,
         .kv_dtype_given = options->kv_dtype_given,
         .kv_dtype = options->kv_dtype,
@@ -59,37 +54,55 @@ static enum burin_status make_plan(
         .n_outputs = options->n_outputs,
         .kv_tokens = options->kv_tokens,
         .kv_bytes = options->kv_bytes,
-        .images_given = options->n_images > 0 || options->n_frames > 0,
+        .images_given = true,
         .n_images = options->n_images,
         .n_frames = options->n_frames,
         .largest_picture = options->largest_picture,
+        .padding_given = options->padding_given,
+        .graph_padding = options->graph_padding,
         .encoder_arena = options->encoder_arena,
-        .granule = (int64_t)engine->device->granule,
-        .limit = options->memory_limit ? BURIN_LIMIT_BYTES : BURIN_LIMIT_RESERVE_DEFAULT,
-        .limit_bytes = options->memory_limit,
+        .limit = options->limit,
+        .limit_bytes = options->limit_bytes,
+        .limit_fraction = options->limit_fraction,
+        .weights_at_hand = true,
     };
+    if (options->graphs)
+        request->graphs = *options->graphs;
     /* Every sequence that makes tokens has a row of logits in every step. */
-    if (request.n_outputs && request.n_outputs < request.n_sequences)
-        request.n_outputs = request.n_sequences;
+    if (request->n_outputs && request->n_outputs < request->n_sequences)
+        request->n_outputs = request->n_sequences;
+    const enum burin_status status =
+            o->has_vocab ? burin_tokenizer_plan(&o->vocab, &tokenizer, err) : BURIN_OK;
+    request->tokenizer_bytes = (int64_t)tokenizer;
+    return status;
+}
 
-    size_t tokenizer = 0;
-    enum burin_status status = burin_machine_family(
-            options->model, options->target, options->exact, &request.family, err);
+static enum burin_status plan_cpu(
+        struct burin_engine *engine, const struct burin_opening *o, struct burin_error *err)
+{
+    const struct burin_options *options = o->options;
+    struct burin_plan_request request;
+    enum burin_status status = burin_opening_request(o, &request, err);
+    request.granule = (int64_t)engine->cpu.device.granule;
+    if (!status)
+        status = burin_machine_family(
+                options->model, options->target, options->exact, &request.family, err);
     if (!status)
         status = burin_machine_card(&request.card, err);
-    if (!status && o->has_vocab)
-        status = burin_tokenizer_plan(&o->vocab, &tokenizer, err);
-    if (status)
-        return status;
-
-    request.weights_at_hand = true;
-    request.tokenizer_bytes = (int64_t)tokenizer;
-    status = burin_plan_make(&engine->plan, &request, err);
+    if (!status)
+        status = burin_plan_make(&engine->plan, &request, err);
     if (!status)
         status = burin_plan_check(&engine->plan, err);
-    if (!status)
-        status = burin_encoder_fits(&engine->plan, options->largest_picture, err);
     return status;
+}
+
+static enum burin_status make_plan(
+        struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
+{
+    const enum burin_status status =
+            engine->on_gpu ? burin_opening_plan_gpu(o, err) : plan_cpu(engine, o, err);
+    return status ? status
+                  : burin_encoder_fits(&engine->plan, o->options->largest_picture, err);
 }
 
 /* ---- Memory ------------------------------------------------------------------------- */
@@ -127,20 +140,38 @@ static enum burin_status touch_pages(struct burin_engine *engine, struct burin_e
     return status;
 }
 
+/* Of the host, for what the host alone reads; a plan of a CPU has a row for it. */
+static enum burin_status take_for_host(
+        struct burin_engine *engine,
+        const char *owner,
+        size_t bytes,
+        void **memory,
+        struct burin_error *err)
+{
+    uint64_t address = 0;
+    if (engine->on_gpu) {
+        *memory = burin_arena_take(&engine->host, bytes, 1, 64);
+        return *memory ? BURIN_OK
+                       : burin_fail(err, BURIN_ENOMEM, "no memory for %s", owner);
+    }
+    const enum burin_status status =
+            burin_ledger_take(&engine->ledger, owner, bytes, &address, err);
+    *memory = status ? NULL : burin_device_host(engine->device, address);
+    return status;
+}
+
 static enum burin_status open_tokenizer(
-        struct burin_engine *engine, struct opening *o, struct burin_error *err)
+        struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
 {
     if (!o->has_vocab)
         return BURIN_OK;
     size_t bytes = 0;
-    uint64_t address = 0;
+    void *memory = NULL;
     enum burin_status status = burin_tokenizer_plan(&o->vocab, &bytes, err);
     if (!status)
-        status = burin_ledger_take(&engine->ledger, "tokenizer", bytes, &address, err);
+        status = take_for_host(engine, "tokenizer", bytes, &memory, err);
     if (!status)
-        status = burin_tokenizer_open(
-                &engine->tokenizer, &o->vocab, burin_device_host(engine->device, address),
-                bytes, err);
+        status = burin_tokenizer_open(&engine->tokenizer, &o->vocab, memory, bytes, err);
     return status;
 }
 
@@ -299,45 +330,42 @@ static enum burin_status take_host_memory(
     if (!status)
         status = burin_sampler_init(
                 &engine->sampler, &engine->host, plan->model->n_vocab, err);
-    if (!status)
+    if (!status && !engine->on_gpu) /* where memory is shared, start-up has booked it */
         status = burin_ledger_book(&engine->ledger, "host", engine->host.obtained, err);
     return status;
 }
 
+static bool packed(void *user, size_t done, size_t total)
+{
+    const struct burin_options *options = user;
+    return options->on_progress(options->user, "weights", done, total);
+}
+
 static enum burin_status pack_weights(
-        struct burin_engine *engine, const struct opening *o, struct burin_error *err)
+        struct burin_engine *engine, const struct burin_opening *o, struct burin_error *err)
 {
     if (!o->options->model->n_weights)
         return BURIN_OK;
     return burin_pack(
             o->options->model, engine->plan.family, &o->checkpoint, o->tensors,
             burin_device_host(engine->device, engine->memory.weights.address),
-            engine->plan.n_threads, o->options->on_progress, o->options->user, err);
+            engine->plan.n_threads, o->options->on_progress ? packed : NULL,
+            (void *)(uintptr_t)o->options, err);
 }
 
 /* ---- Open and close ----------------------------------------------------------------- */
 
-static enum burin_status open_parts(
-        struct burin_engine *engine, struct opening *o, struct burin_error *err)
+static enum burin_status start_cpu(
+        struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
 {
-    burin_cpu_open(&engine->cpu);
-    engine->device = &engine->cpu.device;
-    enum burin_status status = find_weights(engine, o, err);
-    if (!status)
-        status = make_plan(engine, o, err);
-    if (!status)
-        status = find_step(engine, err);
-    if (!status)
-        status = find_quantum(engine, err);
-    if (!status)
-        status = burin_memory_open_ledger(
-                &engine->ledger, engine->device, &engine->plan, err);
+    enum burin_status status = burin_memory_open_ledger(
+            &engine->ledger, &engine->cpu.device, &engine->plan, err);
     if (!status)
         status = burin_cpu_start(
                 &engine->cpu, &engine->ledger, engine->plan.n_threads, BURIN_THREAD_BYTES,
                 err);
     if (!status)
-        status = burin_queue_open(&engine->queue, engine->device, err);
+        status = burin_queue_open(&engine->queue, &engine->cpu.device, err);
     if (!status)
         status = take_device_memory(engine, err);
     if (!status)
@@ -346,8 +374,34 @@ static enum burin_status open_parts(
         status = take_host_memory(engine, err);
     if (!status)
         status = pack_weights(engine, o, err);
+    return status ? status : touch_pages(engine, err);
+}
+
+static enum burin_status start_gpu(
+        struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
+{
+    enum burin_status status = burin_opening_start_gpu(o, err);
     if (!status)
-        status = touch_pages(engine, err);
+        status = open_tokenizer(engine, o, err);
+    return status ? status : take_host_memory(engine, err);
+}
+
+static enum burin_status open_parts(
+        struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
+{
+    burin_cpu_open(&engine->cpu);
+    engine->device = &engine->cpu.device;
+    enum burin_status status = burin_opening_device(o, err);
+    if (!status)
+        status = find_weights(engine, o, err);
+    if (!status)
+        status = make_plan(engine, o, err);
+    if (!status)
+        status = find_step(engine, err);
+    if (!status)
+        status = find_quantum(engine, err);
+    if (!status)
+        status = engine->on_gpu ? start_gpu(engine, o, err) : start_cpu(engine, o, err);
     if (status)
         return status;
     engine->ledger.refuse_after_seal = !o->options->strict;
@@ -361,7 +415,7 @@ enum burin_status burin_engine_open(
         struct burin_error *err)
 {
     const double begin_ms = burin_now_ms();
-    struct opening o = { .options = options };
+    struct burin_opening o = { .options = options };
     struct burin_arena host = { 0 };
 
     struct burin_engine *opened =
@@ -369,6 +423,7 @@ enum burin_status burin_engine_open(
     if (!opened)
         return burin_fail(err, BURIN_ENOMEM, "no memory for an engine");
     opened->host = host;
+    o.engine = opened;
 
     const enum burin_status status = open_parts(opened, &o, err);
     burin_vocab_close(&o.vocab);
@@ -387,9 +442,12 @@ void burin_engine_close(struct burin_engine *engine)
     if (!engine)
         return;
     burin_tokenizer_close(engine->tokenizer);
+    if (engine->start.gpu)
+        burin_start_close(&engine->start);
     burin_queue_close(&engine->queue);
     burin_cpu_stop(&engine->cpu);
     burin_ledger_close(&engine->ledger);
+    burin_gpu_close(&engine->gpu);
     struct burin_arena host = engine->host; /* the engine lies in it */
     burin_arena_close(&host);
 }
@@ -400,6 +458,8 @@ struct burin_engine_info burin_engine_info(const struct burin_engine *engine)
 {
     const struct burin_plan *plan = &engine->plan;
     return (struct burin_engine_info){
+        .device = engine->device_name,
+        .no_gpu = engine->no_gpu,
         .model = plan->model,
         .family = plan->family,
         .kv = plan->kv,
@@ -414,6 +474,13 @@ struct burin_engine_info burin_engine_info(const struct burin_engine *engine)
         .load_ms = engine->load_ms,
         .weights = engine->weights_path,
     };
+}
+
+bool burin_engine_start_report(const struct burin_engine *engine, FILE *out)
+{
+    if (engine->on_gpu)
+        burin_start_report(&engine->plan, &engine->ledger, &engine->start.facts, out);
+    return engine->on_gpu;
 }
 
 int burin_engine_owners(

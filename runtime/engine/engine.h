@@ -15,6 +15,7 @@
 #include "runtime/engine/memory.h"
 #include "runtime/engine/sampler.h"
 #include "runtime/engine/staging.h"
+#include "runtime/engine/startup.h"
 #include "runtime/plan/plan.h"
 #include "runtime/weights/generation.h"
 
@@ -27,9 +28,16 @@ struct burin_engine {
 
     struct burin_tokenizer *tokenizer;
 
-    struct burin_cpu cpu;        /* its threads, where no other device is used */
-    struct burin_device *device; /* that programs run on: &cpu.device */
-    struct burin_ledger ledger;  /* of its memory */
+    bool on_gpu;
+    char device_name[112]; /* "cpu", "cuda:0, NVIDIA ..." */
+    char no_gpu[256];      /* why not, where one was looked for */
+    struct burin_cpu cpu;  /* its threads, where no GPU is used */
+    struct burin_gpu gpu;
+    const struct burin_family *gpu_family;
+    struct burin_plan_request request; /* that the plan on a GPU was made of */
+    struct burin_start start;          /* likewise */
+    struct burin_device *device;       /* that programs run on: one of the two */
+    struct burin_ledger ledger;        /* of its memory */
     struct burin_memory memory;
     struct burin_queue queue;
 

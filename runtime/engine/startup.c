@@ -99,6 +99,16 @@ static enum burin_status make_context(struct burin_start *s, struct burin_error 
                     err);
     if (!status)
         status = book(s, "context", &before, err);
+    /* Where the card's memory is the host's, what the host needs is taken later. */
+    s->host_bytes = burin_plan_owner_bytes(s->plan, "tokenizer") +
+                    burin_plan_owner_bytes(s->plan, "host");
+    if (!status && s->host_bytes)
+        status = burin_ledger_spend(
+                s->ledger, "host", (size_t)burin_plan_owner_bytes(s->plan, "host"), err);
+    if (!status && s->host_bytes)
+        status = burin_ledger_spend(
+                s->ledger, "tokenizer",
+                (size_t)burin_plan_owner_bytes(s->plan, "tokenizer"), err);
     return status;
 }
 

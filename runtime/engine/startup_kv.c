@@ -187,7 +187,8 @@ static enum burin_status look_again(struct burin_start *s, struct burin_error *e
     if (!is_reserve(s) || s->plan->limit_bytes == INT64_MAX)
         return BURIN_OK;
     const enum burin_status status = burin_gpu_free(s->gpu, &available, err);
-    const int64_t reserve = s->plan->card.available_bytes - s->plan->limit_bytes;
+    const int64_t reserve =
+            s->plan->card.available_bytes - s->plan->limit_bytes + s->host_bytes;
     const int64_t left = available > reserve ? available - reserve : 0;
     if (!status)
         s->ledger->left = (size_t)(left / granule(s) * granule(s));

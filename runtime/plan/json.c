@@ -52,7 +52,8 @@ static void put_kv(const struct burin_plan *plan, struct burin_json *json)
     burin_json_close(json);
 }
 
-static void put_owners(const struct burin_plan *plan, struct burin_json *json)
+static void put_owners(
+        const struct burin_plan *plan, const int64_t *obtained, struct burin_json *json)
 {
     burin_json_open(json, "owners", '[');
     for (int i = 0; i < plan->n_owners; i++) {
@@ -60,6 +61,8 @@ static void put_owners(const struct burin_plan *plan, struct burin_json *json)
         burin_json_text(json, "owner", plan->owners[i].name, SIZE_MAX);
         burin_json_integer(json, "bytes", plan->owners[i].bytes);
         burin_json_text(json, "kind", burin_kind_name(plan->owners[i].kind), SIZE_MAX);
+        if (obtained)
+            burin_json_integer(json, "obtained_bytes", obtained[i]);
         if (plan->owners[i].told)
             burin_json_integer(json, "derived_bytes", plan->owners[i].derived_bytes);
         burin_json_close(json);
@@ -97,6 +100,12 @@ static void put_options(const struct burin_plan *plan, struct burin_json *json)
 
 void burin_plan_json(const struct burin_plan *plan, FILE *out)
 {
+    burin_plan_json_obtained(plan, NULL, out);
+}
+
+void burin_plan_json_obtained(
+        const struct burin_plan *plan, const int64_t *obtained, FILE *out)
+{
     const struct burin_model *model = plan->model;
     struct burin_json json;
     burin_json_begin(&json, out);
@@ -117,7 +126,7 @@ void burin_plan_json(const struct burin_plan *plan, FILE *out)
         put_runs(plan, false, &json);
     burin_json_close(&json);
     put_kv(plan, &json);
-    put_owners(plan, &json);
+    put_owners(plan, obtained, &json);
     put_options(plan, &json);
     burin_json_integer(&json, "total_bytes", plan->total_bytes);
     if (plan->limit_bytes == INT64_MAX)

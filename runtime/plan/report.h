@@ -7,7 +7,7 @@
  *          has none, the largest run of each), eager [the same: the largest run of each
  *          program without a graph], kv {dtype bytes_per_token bytes_per_sequence bytes tokens
  *          page_tokens window_bytes scan_bytes draft_bytes}, owners [{owner bytes kind, and
- *          derived_bytes where --assume tells bytes}],
+ *          derived_bytes where --assume tells bytes, obtained_bytes behind a rehearsal}],
  *          options {threads ctx_size parallel batch_size outputs draft images video_frames
  *          audio_clips}, total_bytes, limit_bytes (null: none), fits, short_by_bytes (of the
  *          limit; within it, what graphs take above a quarter of the card), longest_context,
@@ -19,10 +19,15 @@
 #include "runtime/plan/plan.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 void burin_plan_report(const struct burin_plan *plan, FILE *out);
 void burin_plan_json(const struct burin_plan *plan, FILE *out);
+
+/* The same with what a start obtained of each owner, in their order. */
+void burin_plan_json_obtained(
+        const struct burin_plan *plan, const int64_t *obtained, FILE *out);
 
 /* A stacked picture of the card, as SVG. */
 void burin_plan_svg(const struct burin_plan *plan, FILE *out);

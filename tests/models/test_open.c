@@ -61,9 +61,10 @@ SPEC(each_owner_obtains_what_was_planned)
     }
 }
 
-static bool stop_half_way(void *user, size_t done, size_t total)
+static bool stop_half_way(void *user, const char *step, size_t done, size_t total)
 {
     int *n_calls = user;
+    (void)step;
     ++*n_calls;
     return done < total / 2;
 }

@@ -1,0 +1,82 @@
+/* runtime/app/last_start.c -- What the last start on a GPU planned and obtained, kept as text:
+ * $XDG_CACHE_HOME/burin/start/NAME.txt, or ~/.cache in place of the first. */
+#include "runtime/app/app.h"
+
+#include "runtime/base/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_BYTES = 64 * 1024 };
+
+/* The file's path, and the folders above it where `make` says so. False where there is no home. */
+static bool find_path(const struct burin_app *app, bool make, char *path, size_t capacity)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    const bool given = cache && *cache;
+    if (!given && (!home || !*home))
+        return false;
+    const int n = snprintf(
+            path, capacity, "%s%s/burin/start/%s.txt", given ? cache : home,
+            given ? "" : "/.cache", app->model->name);
+    if (n < 0 || (size_t)n >= capacity)
+        return false;
+    for (char *at = path + 1; make && *at; at++)
+        if (*at == '/') {
+            *at = '\0';
+            mkdir(path, 0777);
+            *at = '/';
+        }
+    return true;
+}
+
+void burin_app_keep_start(const struct burin_app *app, const struct burin_engine *engine)
+{
+    static char text[MOST_BYTES];
+    char path[4096];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    if (!out)
+        return;
+    const bool any = burin_engine_start_report(engine, out);
+    fclose(out);
+    if (!any || !find_path(app, true, path, sizeof path))
+        return;
+    out = fopen(path, "w");
+    if (!out)
+        return;
+    fputs(text, out);
+    fclose(out);
+}
+
+enum burin_status burin_app_show_start(const struct burin_app *app, struct burin_error *err)
+{
+    static char text[MOST_BYTES];
+    char path[4096];
+    FILE *in = find_path(app, false, path, sizeof path) ? fopen(path, "r") : NULL;
+    if (!in)
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "%s has not started on a GPU yet, as far as its cache "
+                "knows",
+                app->model->name);
+    const size_t n = fread(text, 1, sizeof text - 1, in);
+    const bool failed = ferror(in);
+    fclose(in);
+    if (failed)
+        return burin_fail(err, BURIN_EIO, "cannot read %.200s", path);
+    text[n] = '\0';
+    if (!app->settings.json) {
+        fputs(text, stdout);
+        return BURIN_OK;
+    }
+    struct burin_json json;
+    burin_json_begin(&json, stdout);
+    burin_json_open(&json, NULL, '{');
+    burin_json_text(&json, "last_start", text, n);
+    burin_json_close(&json);
+    return BURIN_OK;
+}

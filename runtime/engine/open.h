@@ -1,0 +1,44 @@
+/* runtime/engine/open.h -- While an engine opens: what is needed until it is ready, and the part of
+ * it that only a GPU has. For engine.c and open_gpu.c.
+ *
+ * Threads  One. */
+#ifndef BURIN_ENGINE_OPEN_H
+#define BURIN_ENGINE_OPEN_H
+
+#include "runtime/engine/engine.h"
+#include "runtime/text/vocab.h"
+#include "runtime/weights/checkpoint.h"
+
+#include <stdbool.h>
+
+struct burin_opening {
+    const struct burin_options *options;
+    struct burin_engine *engine;
+    struct burin_checkpoint checkpoint;
+    const struct burin_tensor *const *tensors;
+    struct burin_vocab vocab;
+    bool has_vocab;
+};
+
+/* What is asked for, without card, family and limit. */
+enum burin_status burin_opening_request(
+        const struct burin_opening *opening,
+        struct burin_plan_request *request,
+        struct burin_error *err);
+
+/* ---- open_gpu.c ------------------------------------------------------------------------ */
+
+/* The device that the options mean; with "auto" a GPU if there is one that can run the model.
+ * BURIN_EUSAGE for a GPU that cannot, BURIN_EMISSING where one is asked for and there is none. */
+enum burin_status burin_opening_device(
+        struct burin_opening *opening, struct burin_error *err);
+
+/* A plan for the GPU; waits for memory where the options say so. */
+enum burin_status burin_opening_plan_gpu(
+        struct burin_opening *opening, struct burin_error *err);
+
+/* Start it: from the context to the pages, the weights on the way. */
+enum burin_status burin_opening_start_gpu(
+        struct burin_opening *opening, struct burin_error *err);
+
+#endif

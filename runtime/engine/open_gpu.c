@@ -1,0 +1,355 @@
+#include "runtime/engine/open.h"
+
+#include "runtime/base/clock.h"
+#include "runtime/base/units.h"
+#include "runtime/device/cuda/upload.h"
+#include "runtime/device/machine.h"
+#include "runtime/weights/pack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- Which device ------------------------------------------------------------------------ */
+
+/* "cuda", "cuda:1" */
+static bool read_index(const char *text, int *index)
+{
+    *index = 0;
+    if (strncmp(text, "cuda", 4) != 0)
+        return false;
+    if (!text[4])
+        return true;
+    char *end;
+    const long n = strtol(text + 5, &end, 10);
+    *index = (int)n;
+    return text[4] == ':' && text[5] >= '0' && text[5] <= '9' && !*end && n < 1024;
+}
+
+static enum burin_status family_named(
+        const struct burin_model *model,
+        const struct burin_card *card,
+        const char *target,
+        const struct burin_family **family,
+        struct burin_error *err)
+{
+    *family = NULL;
+    for (int i = 0; i < model->n_families; i++) {
+        const struct burin_family *at = &model->families[i];
+        if (!at->sm || strcmp(at->name, target) != 0)
+            continue;
+        if (at->sm > card->sm)
+            return burin_fail(
+                    err, BURIN_EUSAGE, "--target %s: %s has compute capability %d.%d",
+                    target, card->name, card->sm / 10, card->sm % 10);
+        *family = at;
+    }
+    return *family ? BURIN_OK
+                   : burin_fail(
+                             err, BURIN_EUSAGE,
+                             "--target %s: %s has no such family for GPUs", target,
+                             model->name);
+}
+
+/* Whether a step can be run with the keys and values that are asked for. */
+static enum burin_status check_kernels(
+        const struct burin_model *model,
+        const struct burin_family *family,
+        const struct burin_options *options,
+        struct burin_error *err)
+{
+    int kv = 0;
+    while (options->kv_dtype_given && kv < family->n_kv &&
+           family->kv[kv].dtype != options->kv_dtype)
+        kv++;
+    const struct burin_program *step = &family->programs[0];
+    if (!step->enqueue || !family->cuda)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "%s has tables for GPUs (%s) and no kernels%s%s: --device cpu runs it",
+                model->name, family->name, step->missing ? ", none yet for " : "",
+                step->missing ? step->missing : "");
+    if (kv < family->n_kv && !step->enqueue[kv])
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--kv-cache-dtype %s: there are no kernels for it on a GPU (%s)",
+                burin_dtype_name(family->kv[kv].dtype), family->name);
+    return BURIN_OK; /* a dtype that is not there at all: the plan says which are */
+}
+
+static bool has_gpu_family(const struct burin_model *model)
+{
+    for (int i = 0; i < model->n_families; i++)
+        if (model->families[i].sm)
+            return true;
+    return false;
+}
+
+static enum burin_status open_gpu(
+        struct burin_opening *o, int index, struct burin_error *err)
+{
+    struct burin_engine *engine = o->engine;
+    const struct burin_options *options = o->options;
+    struct burin_card card;
+    if (!has_gpu_family(options->model))
+        return burin_fail(
+                err, BURIN_EUSAGE, "%s was generated without code for GPUs",
+                options->model->name);
+    enum burin_status status = burin_gpu_open(&engine->gpu, index, err);
+    if (status)
+        return status;
+    status = burin_gpu_card(&engine->gpu, &card, err);
+    if (!status)
+        status = options->target ? family_named(
+                                           options->model, &card, options->target,
+                                           &engine->gpu_family, err)
+                                 : burin_card_family(
+                                           &card, options->model, &engine->gpu_family, err);
+    if (!status)
+        status = check_kernels(options->model, engine->gpu_family, options, err);
+    if (status) {
+        burin_gpu_close(&engine->gpu);
+        return status;
+    }
+    engine->on_gpu = true;
+    snprintf(
+            engine->device_name, sizeof engine->device_name, "cuda:%d, %s", index,
+            engine->gpu.cuda.found.name);
+    return BURIN_OK;
+}
+
+static bool is_cpu_target(const struct burin_model *model, const char *target)
+{
+    for (int i = 0; i < model->n_families && target; i++)
+        if (!model->families[i].sm && strcmp(model->families[i].name, target) == 0)
+            return true;
+    return false;
+}
+
+enum burin_status burin_opening_device(struct burin_opening *o, struct burin_error *err)
+{
+    const struct burin_options *options = o->options;
+    struct burin_engine *engine = o->engine;
+    const char *wish = options->device ? options->device : "auto";
+    struct burin_error why = { 0 };
+    int index = 0;
+    engine->on_gpu = false;
+    snprintf(engine->device_name, sizeof engine->device_name, "cpu");
+    if (strcmp(wish, "cpu") == 0)
+        return BURIN_OK;
+    if (strcmp(wish, "auto") == 0) {
+        const bool cpu = options->exact || is_cpu_target(options->model, options->target);
+        if (!cpu && open_gpu(o, 0, &why))
+            snprintf(engine->no_gpu, sizeof engine->no_gpu, "%.240s", why.message);
+        return BURIN_OK;
+    }
+    if (!read_index(wish, &index))
+        return burin_fail(
+                err, BURIN_EUSAGE, "--device is auto, cpu, cuda or cuda:1, not '%.40s'",
+                wish);
+    if (options->exact)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--exact: %s is exact on CPUs only, --device %s is none",
+                options->model->name, wish);
+    return open_gpu(o, index, err);
+}
+
+enum burin_status burin_engine_card(
+        const struct burin_options *options,
+        struct burin_card *card,
+        bool *found,
+        struct burin_error *err)
+{
+    struct burin_arena host = { 0 };
+    struct burin_opening o = { .options = options,
+                               .engine = BURIN_TAKE(&host, 1, struct burin_engine) };
+    *found = false;
+    if (!o.engine)
+        return burin_fail(err, BURIN_ENOMEM, "no memory to look for a GPU");
+    enum burin_status status = burin_opening_device(&o, err);
+    if (!status && o.engine->on_gpu) {
+        *found = true;
+        status = burin_gpu_card(&o.engine->gpu, card, err);
+    }
+    burin_gpu_close(&o.engine->gpu);
+    burin_arena_close(&host);
+    return status;
+}
+
+/* ---- The plan ---------------------------------------------------------------------------- */
+
+/* What is asked for as a number must be there. */
+static enum burin_status check_cap(
+        const struct burin_plan_request *request, struct burin_error *err)
+{
+    const struct burin_card *card = &request->card;
+    double cap = 0;
+    if (request->limit == BURIN_LIMIT_BYTES)
+        cap = (double)request->limit_bytes;
+    if (request->limit == BURIN_LIMIT_FRACTION)
+        cap = request->limit_fraction * (double)card->total_bytes;
+    if (cap <= (double)card->available_bytes)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_ENOMEM,
+            "%s may be used (--vram-%s), and %s has %s free of %s: --wait-for-vram 60 "
+            "waits "
+            "for it, --vram-limit %lld is what there is",
+            burin_human_bytes((int64_t)cap).text,
+            request->limit == BURIN_LIMIT_BYTES ? "limit" : "fraction", card->name,
+            burin_human_bytes(card->available_bytes).text,
+            burin_human_bytes(card->total_bytes).text, (long long)card->available_bytes);
+}
+
+static enum burin_status plan_now(struct burin_opening *o, struct burin_error *err)
+{
+    struct burin_engine *engine = o->engine;
+    struct burin_plan_request *request = &engine->request;
+    enum burin_status status = burin_gpu_card(&engine->gpu, &request->card, err);
+    if (!status)
+        status = check_cap(request, err);
+    if (!status)
+        status = burin_plan_make(&engine->plan, request, err);
+    if (!status)
+        status = burin_plan_check(&engine->plan, err);
+    return status;
+}
+
+enum burin_status burin_opening_plan_gpu(struct burin_opening *o, struct burin_error *err)
+{
+    const double until_ms = burin_now_ms() + 1000.0 * o->options->wait_s;
+    struct burin_engine *engine = o->engine;
+    enum burin_status status = burin_opening_request(o, &engine->request, err);
+    if (status)
+        return status;
+    engine->request.family = engine->gpu_family;
+    while ((status = plan_now(o, err)) == BURIN_ENOMEM && burin_now_ms() < until_ms) {
+        const struct timespec quarter = { .tv_nsec = 250000000 };
+        nanosleep(&quarter, NULL);
+        if (o->options->on_progress &&
+            !o->options->on_progress(o->options->user, "waiting for memory", 0, 0))
+            return burin_fail(err, BURIN_ESTOPPED, "interrupted while waiting for memory");
+    }
+    return status;
+}
+
+/* ---- Weights ----------------------------------------------------------------------------- */
+
+struct sending {
+    struct burin_upload upload;
+    uint64_t to;
+};
+
+static enum burin_status free_buffer(void *user, uint8_t **buffer, struct burin_error *err)
+{
+    struct sending *sending = user;
+    void *memory = NULL;
+    const enum burin_status status = burin_upload_buffer(&sending->upload, &memory, err);
+    *buffer = memory;
+    return status;
+}
+
+static enum burin_status send_buffer(
+        void *user, size_t offset, size_t n, struct burin_error *err)
+{
+    struct sending *sending = user;
+    return burin_upload_send(&sending->upload, sending->to + offset, n, err);
+}
+
+static enum burin_status finish_sending(void *user, struct burin_error *err)
+{
+    struct sending *sending = user;
+    return burin_upload_finish(&sending->upload, err);
+}
+
+static bool packed(void *user, size_t done, size_t total)
+{
+    const struct burin_options *options = user;
+    return options->on_progress(options->user, "weights", done, total);
+}
+
+static enum burin_status send_weights(void *user, struct burin_error *err)
+{
+    enum { BUFFER_BYTES = 32 * 1024 * 1024 };
+    struct burin_opening *o = user;
+    struct burin_engine *engine = o->engine;
+    struct burin_options options = *o->options;
+    struct sending sending = { .to = engine->memory.weights.address };
+    if (!options.model->n_weights)
+        return BURIN_OK;
+    enum burin_status status = burin_upload_open(
+            &sending.upload, &engine->gpu.cuda, &engine->queue, BUFFER_BYTES, err);
+    const struct burin_pack_sink sink = {
+        .buffer_bytes = BUFFER_BYTES,
+        .buffer = free_buffer,
+        .send = send_buffer,
+        .finish = finish_sending,
+        .user = &sending,
+    };
+    if (!status)
+        status = burin_pack_stream(
+                options.model, engine->plan.family, &o->checkpoint, o->tensors,
+                engine->memory.weights.bytes, &sink, engine->plan.n_threads,
+                options.on_progress ? packed : NULL, &options, err);
+    burin_upload_close(&sending.upload);
+    return status;
+}
+
+/* ---- Start ------------------------------------------------------------------------------- */
+
+static bool on_step(void *user, enum burin_start_step step, size_t done, size_t total)
+{
+    const struct burin_opening *o = user;
+    const struct burin_options *options = o->options;
+    return !options->on_progress ||
+           options->on_progress(options->user, burin_start_names[step], done, total);
+}
+
+/* Programs' weights lie in the family's order: those in the plan must be the first. */
+static enum burin_status check_programs(
+        const struct burin_plan *plan, struct burin_error *err)
+{
+    bool left_out = false;
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        if (!plan->programs[p].active) {
+            left_out |= program->weights_bytes > 0;
+            continue;
+        }
+        if (!burin_program_runs(program, plan->kv_index))
+            return burin_fail(
+                    err, BURIN_EUSAGE, "%s can't be run yet: no kernels for %s",
+                    program->name, program->missing ? program->missing : "this GPU");
+        if (left_out && program->weights_bytes)
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "%s needs the weights of a program that is not planned", program->name);
+    }
+    return BURIN_OK;
+}
+
+enum burin_status burin_opening_start_gpu(struct burin_opening *o, struct burin_error *err)
+{
+    struct burin_engine *engine = o->engine;
+    enum burin_status status = check_programs(&engine->plan, err);
+    if (status)
+        return status;
+    engine->start = (struct burin_start){
+        .plan = &engine->plan,
+        .request = &engine->request,
+        .gpu = &engine->gpu,
+        .keep_kernels = true,
+        .n_threads = engine->plan.n_threads,
+        .send_weights = send_weights,
+        .on_step = on_step,
+        .user = o,
+        .ledger = &engine->ledger,
+        .memory = &engine->memory,
+        .queue = &engine->queue,
+        .staging = &engine->staging,
+        .captures = &engine->captures,
+    };
+    engine->device = &engine->gpu.cuda.device;
+    return burin_start_run(&engine->start, err);
+}

@@ -111,97 +111,103 @@ local function tile_of(d, group, most)
   return { tiles = (tokens * heads + 15) // 16, heads = heads, tokens = tokens }
 end
 
--- A launch's block functions and how its rows are cut.
-local function gpu_kernel(node, split)
-  local kv = node.inputs.kv
-  local s, window = shape_of(node), kv.window
-  local tile = tile_of(s.d, s.group, split and 1 or 4)
-  local scale = (node.attrs.scale or 1 / math.sqrt(s.d)) * math.log(math.exp(1), 2)
-  local tail = ("%dx%dx%d"):format(s.n_kv_heads * s.group, s.n_kv_heads, s.d)
-  local size_tail = ("%dx%dx%d"):format(tile.tiles, tile.heads, s.d)
+-- What all launches of a node are made from.
+local function gpu_face(node)
+  local inputs, s = node.inputs, shape_of(node)
+  local outputs, window = inputs.q.dims[1] == "outputs", inputs.kv.window
+  return {
+    d = s.d, d_q = node.dim_name(s.d_q), group = s.group, n_heads = s.n_kv_heads * s.group,
+    n_kv_heads = s.n_kv_heads, window = window, spans = inputs.spans ~= nil, outputs = outputs,
+    count = outputs and "n_outputs" or "n_tokens", y = c_type[node.y.dtype], kv = inputs.kv,
+    part_blocks = part_blocks(window, inputs.spans),
+    scale = (node.attrs.scale or 1 / math.sqrt(s.d)) * math.log(math.exp(1), 2),
+    -- what kernels' names say of it
+    kind = (window > 0 and "_window_" .. window or "") .. (inputs.spans and "_spans" or ""),
+    tail = ("%dx%dx%d_%s"):format(s.n_kv_heads * s.group, s.n_kv_heads, s.d, node.y.dtype),
+  }
+end
+
+local common = { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} }
+
+-- The kernel that takes tiles: all parts of their keys, or one of them.
+local function tiles_kernel(face, split)
+  local kv, window = face.kv, face.window
+  local tile = tile_of(face.d, face.group, split and 1 or 4)
+  local size_tail = ("%dx%dx%d"):format(tile.tiles, tile.heads, face.d)
   local part = {
     template = "cuda/attention_part.cu", name = "attention_part_" .. size_tail,
-    params = { d = s.d, tiles = tile.tiles, heads = tile.heads, scale = scale },
+    params = { d = face.d, tiles = tile.tiles, heads = tile.heads, scale = face.scale },
   }
   local attend = {
     template = window > 0 and "cuda/attention_rows.cu" or "cuda/attention_pages.cu",
     name = ("attend_%s_%s"):format(window > 0 and window or "pages", size_tail),
     params = {
-      part = part.name, d = s.d, tiles = tile.tiles, window = window,
-      ahead = split and (s.d + 15) // 16 or 8, -- more of them, of a thread with two sums, spill
+      part = part.name, d = face.d, tiles = tile.tiles, window = window,
+      ahead = split and (face.d + 15) // 16 or 8, -- a thread that keeps two results has no more room
     },
     needs = { part },
   }
-  local spans, outputs = node.inputs.spans ~= nil, node.inputs.q.dims[1] == "outputs"
-  local name = (window > 0 and "attention_window_%d" or "attention"):format(window)
-  if spans then name = name .. "_spans" end
-  if outputs and window > 0 then name = name .. "_outputs" end
-  local count = outputs and "n_outputs" or "n_tokens"
+  local outputs = face.outputs and window > 0 -- in pages they are rows as others are
   return {
     template = "cuda/attention.cu",
-    name = ("%s_%s_%s%s"):format(name, tail, node.y.dtype, split and "_parts" or ""),
-    needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} }, attend },
+    name = ("attention%s%s_%s%s"):format(face.kind, outputs and "_outputs" or "", face.tail,
+      split and "_parts" or ""),
+    needs = { common, attend },
     params = {
-      part = part.name, attend = attend.name, d = s.d, d_q = node.dim_name(s.d_q),
-      n_heads = s.n_kv_heads * s.group, group = s.group, heads = tile.heads, tiles = tile.tiles, tile_tokens = tile.tokens,
-      y = c_type[node.y.dtype], split = split, window = window, page_bytes = kv.page_bytes,
+      part = part.name, attend = attend.name, d = face.d, d_q = face.d_q, n_heads = face.n_heads,
+      group = face.group, heads = tile.heads, tiles = tile.tiles, tile_tokens = tile.tokens,
+      y = face.y, split = split, window = window, page_bytes = kv.page_bytes,
       head_bytes = kv.head_bytes, slot_bytes = kv.slot_bytes, ring_bytes = window * kv.head_bytes // 64,
-      part_blocks = part_blocks(window, spans), spans = spans, outputs = outputs,
+      part_blocks = face.part_blocks, spans = face.spans, outputs = outputs,
     },
     blocks = {
-      ("%s / %d + 2 * n_sequences"):format(count, tile.tokens),
-      tostring(s.n_kv_heads * s.group // tile.heads), split and "16" or nil,
+      ("%s / %d + 2 * n_sequences"):format(face.count, tile.tokens),
+      tostring(face.n_heads // tile.heads), split and "16" or nil,
     },
     threads = 128,
   }
 end
 
 -- Few rows' parts are merged by a kernel of their own; of many rows there is nothing left to do.
-local function merge_kernel(node)
-  local s, window = shape_of(node), node.inputs.kv.window
-  local spans, outputs = node.inputs.spans ~= nil, node.inputs.q.dims[1] == "outputs"
-  local n_heads, count = s.n_kv_heads * s.group, outputs and "n_outputs" or "n_tokens"
-  local args = { "y", "scratch", outputs and "output_positions" or "positions", count }
-  if spans then table.insert(args, 4, "spans") end
-  local y, kind = c_type[node.y.dtype], spans and "_spans" or ""
+local function merge_kernel(face)
+  local args = { "y", "scratch", face.outputs and "output_positions" or "positions", face.count }
+  if face.spans then table.insert(args, 4, "spans") end
   return {
-    template = "cuda/attention_merged.cu", name = ("attention_merged%s_%s"):format(kind, node.y.dtype),
-    params = { y = y, spans = spans },
+    template = "cuda/attention_merged.cu",
+    name = ("attention_merged%s_%s"):format(face.spans and "_spans" or "", face.y),
+    params = { y = face.y, spans = face.spans },
     args = args, blocks = { "1" }, threads = 32,
     few = {
-      rows = FEW_ROWS, by = count, template = "cuda/attention_merge.cu",
-      name = ("attention_merge_%d%s_%dx%d_%s"):format(window, kind, n_heads, s.d, node.y.dtype),
-      needs = { { template = "cuda/attention_tile.cu", name = "attention_tile", params = {} } },
+      rows = FEW_ROWS, by = face.count, template = "cuda/attention_merge.cu",
+      name = ("attention_merge%s_%s"):format(face.kind, face.tail), needs = { common },
       params = {
-        d = s.d, d_q = node.dim_name(s.d_q), n_heads = n_heads, y = y, window = window, spans = spans,
-        part_blocks = part_blocks(window, spans),
+        d = face.d, d_q = face.d_q, n_heads = face.n_heads, y = face.y, window = face.window,
+        spans = face.spans, part_blocks = face.part_blocks,
       },
-      blocks = { count, tostring(n_heads) }, threads = 128,
+      blocks = { face.count, tostring(face.n_heads) }, threads = 128,
     },
   }
 end
 
 local function launches(node)
-  local window = node.inputs.kv.window > 0
-  local attend = gpu_kernel(node, false)
-  attend.args = { "y", "q", "q_stride", "pages", "positions", "sequence_begin", "page_table", "max_pages" }
-  if window then
-    attend.args = {
+  local face = gpu_face(node)
+  local args = { "y", "q", "q_stride", "pages", "positions", "sequence_begin", "page_table", "max_pages" }
+  if face.window > 0 then
+    args = {
       "y", "q", "q_stride", "ring", "state_of", "k", "k_stride", "v", "v_stride", "positions",
       "sequence_begin",
     }
   end
-  local outputs = node.inputs.q.dims[1] == "outputs"
-  if outputs then
-    for i, arg in ipairs(attend.args) do attend.args[i] = of_output[arg] or arg end
-    if window then table.move({ "positions", "sequence_begin" }, 1, 2, #attend.args + 1, attend.args) end
+  if face.outputs then
+    for i, arg in ipairs(args) do args[i] = of_output[arg] or arg end
+    if face.window > 0 then table.move({ "positions", "sequence_begin" }, 1, 2, #args + 1, args) end
   end
-  if node.inputs.spans then table.insert(attend.args, "spans") end
-  local count = outputs and "n_outputs" or "n_tokens"
-  table.move({ "n_sequences", count, "scratch" }, 1, 3, #attend.args + 1, attend.args)
-  attend.few = gpu_kernel(node, true)
-  attend.few.rows, attend.few.by = FEW_ROWS, count
-  return { attend, merge_kernel(node) }
+  if face.spans then args[#args + 1] = "spans" end
+  table.move({ "n_sequences", face.count, "scratch" }, 1, 3, #args + 1, args)
+
+  local whole, few = tiles_kernel(face, false), tiles_kernel(face, true)
+  whole.args, whole.few, few.rows, few.by = args, few, FEW_ROWS, face.count
+  return { whole, merge_kernel(face) }
 end
 
 return op.define "attention" {

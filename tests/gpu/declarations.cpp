@@ -11,6 +11,10 @@
 #include <nvrtc.h>
 #define HAVE_NVRTC
 #endif
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#define HAVE_CUBLASLT
+#endif
 #if __has_include(<nvml.h>)
 #include <nvml.h>
 #define HAVE_NVML
@@ -21,6 +25,7 @@
 
 #define CU_STREAM_NON_BLOCKING OUR_CU_STREAM_NON_BLOCKING
 extern "C" {
+#include "runtime/device/cuda/cublaslt.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/cuda/nvml.h"
 #include "runtime/device/cuda/nvrtc.h"
@@ -147,6 +152,41 @@ BURIN_NVRTC_CALLS(CHECK)
 static_assert((int)NVRTC_OK == (int)NVRTC_SUCCESS, "success");
 static_assert((int)NVRTC_OUT_OF_MEMORY == (int)NVRTC_ERROR_OUT_OF_MEMORY, "memory");
 static_assert((int)NVRTC_COMPILATION == (int)NVRTC_ERROR_COMPILATION, "compilation");
+#endif
+
+#ifdef HAVE_CUBLASLT
+#define CHECK(name, result, arguments)                                                     \
+    static_assert(agree<decltype(&::name), result(*) arguments>::value, #name);
+BURIN_CUBLASLT_CALLS(CHECK)
+#undef CHECK
+#define SAME_BLAS(ours, theirs) static_assert((int)(ours) == (int)(theirs), #theirs)
+static_assert(
+        sizeof(cublasLtMatmulAlgo_t) == sizeof(burin_cublaslt_algorithm), "algorithm");
+static_assert(
+        sizeof(cublasLtMatmulHeuristicResult_t) == sizeof(burin_cublaslt_found), "found");
+static_assert(
+        offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize) ==
+                offsetof(burin_cublaslt_found, workspace_bytes),
+        "workspace");
+static_assert(
+        offsetof(cublasLtMatmulHeuristicResult_t, state) ==
+                offsetof(burin_cublaslt_found, state),
+        "state");
+SAME_BLAS(CUBLASLT_OK, CUBLAS_STATUS_SUCCESS);
+SAME_BLAS(CUBLASLT_ALLOC, CUBLAS_STATUS_ALLOC_FAILED);
+SAME_BLAS(CUBLASLT_INVALID, CUBLAS_STATUS_INVALID_VALUE);
+SAME_BLAS(CUBLASLT_UNSUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED);
+SAME_BLAS(CUBLASLT_F32, CUDA_R_32F);
+SAME_BLAS(CUBLASLT_BF16, CUDA_R_16BF);
+SAME_BLAS(CUBLASLT_SUMS_F32, CUBLAS_COMPUTE_32F);
+SAME_BLAS(CUBLASLT_TRANSPOSED, CUBLAS_OP_T);
+SAME_BLAS(CUBLASLT_PRODUCT_TRANSPOSES_A, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME_BLAS(CUBLASLT_LAYOUT_COLUMNS, CUBLASLT_MATRIX_LAYOUT_COLS);
+SAME_BLAS(CUBLASLT_WISH_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME_BLAS(CUBLASLT_WISH_ALIGNED_A, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+SAME_BLAS(CUBLASLT_WISH_ALIGNED_B, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+SAME_BLAS(CUBLASLT_WISH_ALIGNED_C, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+SAME_BLAS(CUBLASLT_WISH_ALIGNED_D, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 #endif
 
 #ifdef HAVE_NVML

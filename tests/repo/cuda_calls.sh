@@ -30,6 +30,7 @@ check_symbols() { # header library
 
 check_symbols $calls/driver.h "$toolkit/lib64/stubs/libcuda.so"
 check_symbols $calls/nvrtc.h "$toolkit/lib64/libnvrtc.so"
+check_symbols $calls/cublaslt.h "$toolkit/lib64/libcublasLt.so"
 check_symbols $calls/nvml.h "$toolkit/lib64/stubs/libnvidia-ml.so"
 
 if [ -e "$toolkit/include/cuda.h" ]; then

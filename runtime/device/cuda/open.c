@@ -143,26 +143,83 @@ void burin_driver_close(struct burin_driver *driver)
     *driver = (struct burin_driver){ 0 };
 }
 
-/* ---- NVRTC --------------------------------------------------------------------------- */
+/* ---- Libraries of the toolkit ---------------------------------------------------------- */
 
 /* Releases of CUDA by their first number; a driver runs what its own and older ones made.
  * */
-enum { OLDEST_NVRTC = 12, NEWEST_NVRTC = 13 };
+enum { OLDEST_TOOLKIT = 12, NEWEST_TOOLKIT = 13 };
 
-/* Folders that may hold it, as patterns, behind what an environment variable says. */
+static int newest_for(int driver_major)
+{
+    return driver_major && driver_major < NEWEST_TOOLKIT ? driver_major : NEWEST_TOOLKIT;
+}
+
+/* Folders that may hold them, as patterns, behind what an environment variable says; each
+ * library's own in PyPI's packages of CUDA 12 is `package`. */
 static const struct {
     const char *variable; /* NULL: none */
     const char *pattern;
-} nvrtc_folders[] = {
+} toolkit_folders[] = {
     { NULL, "/usr/local/cuda/lib64" },
     { NULL, "/usr/local/cuda-*/lib64" },
     { "CUDA_HOME", "/lib64" },
-    { "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib" },
-    { "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib" },
+    { "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu[0-9]*/lib" },
+    { "VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/PACKAGE/lib" },
     { "CONDA_PREFIX", "/lib" },
-    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cu*/lib" },
-    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib" },
+    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/cu[0-9]*/lib" },
+    { NULL, "/usr/local/lib/python3*/*-packages/nvidia/PACKAGE/lib" },
 };
+
+struct toolkit_library {
+    const char *name;    /* "libnvrtc.so" */
+    const char *package; /* "cuda_nvrtc" */
+    bool (*open)(void *table, const char *path);
+};
+
+/* In the folders of a pattern, where PACKAGE stands for the library's. */
+static bool open_in(
+        const struct toolkit_library *library,
+        void *table,
+        const char *begin,
+        const char *pattern,
+        int major)
+{
+    char file[640];
+    const char *mark = strstr(pattern, "PACKAGE");
+    const int before = mark ? (int)(mark - pattern) : (int)strlen(pattern);
+    snprintf(
+            file, sizeof file, "%s%.*s%s%s/%s.%d", begin, before, pattern,
+            mark ? library->package : "", mark ? mark + strlen("PACKAGE") : "",
+            library->name, major);
+    glob_t paths = { 0 };
+    bool opened = false;
+    if (glob(file, 0, NULL, &paths) == 0)
+        for (size_t i = 0; i < paths.gl_pathc && !opened; i++)
+            opened = library->open(table, paths.gl_pathv[i]);
+    globfree(&paths);
+    return opened;
+}
+
+/* The newest, of the loader's path before the folders. */
+static bool find_library(const struct toolkit_library *library, void *table, int newest)
+{
+    const size_t n_folders = sizeof toolkit_folders / sizeof toolkit_folders[0];
+    for (int major = newest; major >= OLDEST_TOOLKIT; major--) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.%d", library->name, major);
+        if (library->open(table, name))
+            return true;
+        for (size_t i = 0; i < n_folders; i++) {
+            const char *variable = toolkit_folders[i].variable;
+            const char *begin = variable ? set(variable) : "";
+            if (begin && open_in(library, table, begin, toolkit_folders[i].pattern, major))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- NVRTC --------------------------------------------------------------------------- */
 
 /* NVRTC opens its builtins by bare name when it compiles, which succeeds where they are
  * open already: without this, a folder that the loader does not know is of no use. */
@@ -180,8 +237,9 @@ static void *open_builtins(const char *folder)
 }
 
 /* Whether the library at `path` was opened; a bare name is of the loader's path. */
-static bool open_nvrtc_at(struct burin_nvrtc *nvrtc, const char *path)
+static bool open_nvrtc_at(void *table, const char *path)
 {
+    struct burin_nvrtc *nvrtc = table;
     nvrtc->library = dlopen(path, HOW);
     if (!nvrtc->library)
         return false;
@@ -196,41 +254,11 @@ static bool open_nvrtc_at(struct burin_nvrtc *nvrtc, const char *path)
     return true;
 }
 
-/* libnvrtc.so.MAJOR in the folders of a pattern. */
-static bool open_nvrtc_in(struct burin_nvrtc *nvrtc, const char *pattern, int major)
-{
-    char file[640];
-    snprintf(file, sizeof file, "%s/libnvrtc.so.%d", pattern, major);
-    glob_t paths = { 0 };
-    bool opened = false;
-    if (glob(file, 0, NULL, &paths) == 0)
-        for (size_t i = 0; i < paths.gl_pathc && !opened; i++)
-            opened = open_nvrtc_at(nvrtc, paths.gl_pathv[i]);
-    globfree(&paths);
-    return opened;
-}
-
-static bool find_nvrtc(struct burin_nvrtc *nvrtc, int newest)
-{
-    const size_t n_folders = sizeof nvrtc_folders / sizeof nvrtc_folders[0];
-    for (int major = newest; major >= OLDEST_NVRTC; major--) {
-        char name[32];
-        snprintf(name, sizeof name, "libnvrtc.so.%d", major);
-        if (open_nvrtc_at(nvrtc, name))
-            return true;
-        for (size_t i = 0; i < n_folders; i++) {
-            const char *variable = nvrtc_folders[i].variable;
-            const char *begin = variable ? set(variable) : "";
-            char pattern[512];
-            if (!begin)
-                continue;
-            snprintf(pattern, sizeof pattern, "%s%s", begin, nvrtc_folders[i].pattern);
-            if (open_nvrtc_in(nvrtc, pattern, major))
-                return true;
-        }
-    }
-    return false;
-}
+static const struct toolkit_library nvrtc_library = {
+    .name = "libnvrtc.so",
+    .package = "cuda_nvrtc",
+    .open = open_nvrtc_at,
+};
 
 static enum burin_status fill_nvrtc(
         struct burin_nvrtc *nvrtc, int driver_major, struct burin_error *err)
@@ -244,7 +272,7 @@ static enum burin_status fill_nvrtc(
     if (missing)
         return burin_fail(
                 err, BURIN_EMISSING, "%s has no %s: it is no NVRTC of CUDA %d or later",
-                nvrtc->found, missing, OLDEST_NVRTC);
+                nvrtc->found, missing, OLDEST_TOOLKIT);
 
     int major = 0;
     int minor = 0;
@@ -266,14 +294,13 @@ enum burin_status burin_nvrtc_open(
 {
     *nvrtc = (struct burin_nvrtc){ 0 };
     const int driver_major = driver_version / 1000;
-    const int newest =
-            driver_major && driver_major < NEWEST_NVRTC ? driver_major : NEWEST_NVRTC;
+    const int newest = newest_for(driver_major);
     const char *path = set("BURIN_NVRTC");
     if (path && !open_nvrtc_at(nvrtc, path))
         return burin_fail(
                 err, BURIN_EMISSING, "BURIN_NVRTC names %s, which does not open: %s",
                 burin_show(burin_span_of(path)).text, dlerror());
-    if (!path && !find_nvrtc(nvrtc, newest))
+    if (!path && !find_library(&nvrtc_library, nvrtc, newest))
         return burin_fail(
                 err, BURIN_EMISSING,
                 "NVRTC, which compiles the kernels for this GPU, is not there: install "
@@ -294,6 +321,79 @@ void burin_nvrtc_close(struct burin_nvrtc *nvrtc)
     if (nvrtc->builtins)
         dlclose(nvrtc->builtins);
     *nvrtc = (struct burin_nvrtc){ 0 };
+}
+
+/* ---- cuBLASLt ------------------------------------------------------------------------ */
+
+static bool open_cublaslt_at(void *table, const char *path)
+{
+    struct burin_cublaslt *cublaslt = table;
+    cublaslt->library = dlopen(path, HOW);
+    if (cublaslt->library)
+        snprintf(cublaslt->found, sizeof cublaslt->found, "%s", path);
+    return cublaslt->library != NULL;
+}
+
+static const struct toolkit_library cublaslt_library = {
+    .name = "libcublasLt.so",
+    .package = "cublas",
+    .open = open_cublaslt_at,
+};
+
+static enum burin_status fill_cublaslt(
+        struct burin_cublaslt *cublaslt, int driver_major, struct burin_error *err)
+{
+    const char *missing = NULL;
+#define BURIN_CALL(name, result, arguments)                                                \
+    if (!resolve(cublaslt->library, #name, &cublaslt->name) && !missing)                   \
+        missing = #name;
+    BURIN_CUBLASLT_CALLS(BURIN_CALL)
+#undef BURIN_CALL
+    if (missing)
+        return burin_fail(
+                err, BURIN_EMISSING, "%s has no %s: it is no cuBLASLt of CUDA %d or later",
+                cublaslt->found, missing, OLDEST_TOOLKIT);
+    const int major = (int)(cublaslt->cublasLtGetVersion() / 10000);
+    if (driver_major && major > driver_major)
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "%s is cuBLASLt %d, which a driver of CUDA %d does not run: update "
+                "NVIDIA's driver, or install cuBLASLt %d",
+                cublaslt->found, major, driver_major, driver_major);
+    return BURIN_OK;
+}
+
+enum burin_status burin_cublaslt_open(
+        struct burin_cublaslt *cublaslt, int driver_version, struct burin_error *err)
+{
+    *cublaslt = (struct burin_cublaslt){ 0 };
+    const int driver_major = driver_version / 1000;
+    const int newest = newest_for(driver_major);
+    const char *path = set("BURIN_CUBLASLT");
+    if (path && !open_cublaslt_at(cublaslt, path))
+        return burin_fail(
+                err, BURIN_EMISSING, "BURIN_CUBLASLT names %s, which does not open: %s",
+                burin_show(burin_span_of(path)).text, dlerror());
+    if (!path && !find_library(&cublaslt_library, cublaslt, newest))
+        return burin_fail(
+                err, BURIN_EMISSING,
+                "cuBLASLt, which --fast-gemm multiplies with, is not there: install "
+                "libcublasLt.so.%d (of CUDA's toolkit, or `pip install nvidia-cublas` in "
+                "an active environment), name it in BURIN_CUBLASLT, or leave out "
+                "--fast-gemm",
+                newest);
+
+    const enum burin_status status = fill_cublaslt(cublaslt, driver_major, err);
+    if (status)
+        burin_cublaslt_close(cublaslt);
+    return status;
+}
+
+void burin_cublaslt_close(struct burin_cublaslt *cublaslt)
+{
+    if (cublaslt->library)
+        dlclose(cublaslt->library);
+    *cublaslt = (struct burin_cublaslt){ 0 };
 }
 
 /* ---- NVML ---------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
  * from them. A binary needs none of them until here.
  *
  * Where    Each first where its variable says, a path: $BURIN_CUDA_DRIVER, $BURIN_NVRTC,
- *          $BURIN_NVML; there alone then. The driver and NVML otherwise by their names in
- *          the loader's path; NVRTC there, under /usr/local/cuda, and where the packages of
- *          PyPI put it beside our binary's folder or in $VIRTUAL_ENV.
+ *          $BURIN_CUBLASLT, $BURIN_NVML; there alone then. The driver and NVML otherwise by
+ *          their names in the loader's path; NVRTC and cuBLASLt there, under /usr/local/cuda,
+ *          and where the packages of PyPI put them, of the system or in $VIRTUAL_ENV.
  * Memory   A table is the caller's. Closing a zeroed one, or one of a virtual GPU, does
  *          nothing.
  * Errors   BURIN_EMISSING where a library is not there or lacks a function that we call:
@@ -13,6 +13,7 @@
 #define BURIN_DEVICE_CUDA_OPEN_H
 
 #include "runtime/base/status.h"
+#include "runtime/device/cuda/cublaslt.h"
 #include "runtime/device/cuda/driver.h"
 #include "runtime/device/cuda/nvml.h"
 #include "runtime/device/cuda/nvrtc.h"
@@ -30,6 +31,12 @@ void burin_driver_close(struct burin_driver *driver);
 enum burin_status burin_nvrtc_open(
         struct burin_nvrtc *nvrtc, int driver_version, struct burin_error *err);
 void burin_nvrtc_close(struct burin_nvrtc *nvrtc);
+
+/* Likewise: the newest that runs on a driver of that version. It's half a gigabyte, so only
+ * for --fast-gemm. */
+enum burin_status burin_cublaslt_open(
+        struct burin_cublaslt *cublaslt, int driver_version, struct burin_error *err);
+void burin_cublaslt_close(struct burin_cublaslt *cublaslt);
 
 /* Opens the library and calls nvmlInit_v2(). */
 enum burin_status burin_nvml_open(struct burin_nvml *nvml, struct burin_error *err);

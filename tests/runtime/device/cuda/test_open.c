@@ -141,6 +141,38 @@ SPEC(nvrtc_newer_than_the_driver_would_make_code_that_it_does_not_load)
     assert_non_null(strstr(err.message, "driver of CUDA 13"));
 }
 
+SPEC(cublaslt_is_opened_where_a_variable_says)
+{
+    name_fake("BURIN_CUBLASLT", "cublaslt");
+    setenv("FAKE_VERSION", "13", 1);
+    struct burin_cublaslt cublaslt;
+
+    assert_int_equal(burin_cublaslt_open(&cublaslt, 13000, NULL), BURIN_OK);
+
+    assert_non_null(strstr(cublaslt.found, "fake_cublaslt.so"));
+    burin_cublaslt_close(&cublaslt);
+    assert_null(cublaslt.library);
+}
+
+SPEC(cublaslt_that_is_not_there_or_does_not_suit_says_what_does)
+{
+    struct burin_cublaslt cublaslt;
+    struct burin_error err = { 0 };
+
+    setenv("BURIN_CUBLASLT", "/nowhere/libcublasLt.so", 1);
+    assert_int_equal(burin_cublaslt_open(&cublaslt, 0, &err), BURIN_EMISSING);
+    assert_non_null(strstr(err.message, "BURIN_CUBLASLT names /nowhere/libcublasLt.so"));
+
+    name_fake("BURIN_CUBLASLT", "nvrtc");
+    assert_int_equal(burin_cublaslt_open(&cublaslt, 0, &err), BURIN_EMISSING);
+    assert_non_null(strstr(err.message, "it is no cuBLASLt"));
+
+    name_fake("BURIN_CUBLASLT", "cublaslt");
+    setenv("FAKE_VERSION", "14", 1);
+    assert_int_equal(burin_cublaslt_open(&cublaslt, 13020, &err), BURIN_EMISSING);
+    assert_non_null(strstr(err.message, "install cuBLASLt 13"));
+}
+
 SPEC(nvml_that_is_not_there_is_a_status_and_no_more)
 {
     setenv("BURIN_NVML", "/nowhere/libnvidia-ml.so.1", 1);

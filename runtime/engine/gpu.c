@@ -171,7 +171,7 @@ enum burin_status burin_gpu_free(
 {
     struct burin_nvml_memory memory;
     size_t bytes = 0, total = 0;
-    if (gpu->cuda.found.integrated)
+    if (gpu->cuda.found.integrated && !gpu->not_here)
         return free_of_host(available, err);
     if (gpu->has_context) {
         const enum burin_status status =

@@ -29,6 +29,7 @@ struct burin_gpu {
     char nvml_missing[160];                /* ...because */
     struct burin_cuda cuda;
     bool has_context;
+    bool not_here; /* a virtual one: this machine's memory is not its */
 };
 
 /* Open NVIDIA's libraries on this machine, and its device number `index`. BURIN_EMISSING where

@@ -72,17 +72,16 @@ struct burin_virtual_options burin_rehearsal_card(const struct burin_plan *plan)
     return options;
 }
 
-enum burin_status burin_rehearse(
+void burin_rehearsal_open(
         struct burin_rehearsal *r,
         const struct burin_plan *plan,
-        const struct burin_plan_request *request,
-        struct burin_error *err)
+        const struct burin_plan_request *request)
 {
     *r = (struct burin_rehearsal){ .plan = *plan, .request = *request };
     burin_rehearsed_family_make(&r->stand_in, plan->family);
     r->plan.family = &r->stand_in.family;
     r->request.family = &r->stand_in.family;
-    burin_virtual_tables(&r->gpu.driver, &r->gpu.nvrtc, &r->gpu.nvml);
+    r->gpu.not_here = true;
     r->start = (struct burin_start){
         .plan = &r->plan,
         .request = &r->request,
@@ -94,12 +93,27 @@ enum burin_status burin_rehearse(
         .staging = &r->staging,
         .captures = &r->captures,
     };
+}
+
+enum burin_status burin_rehearsal_run(struct burin_rehearsal *r, struct burin_error *err)
+{
+    burin_virtual_tables(&r->gpu.driver, &r->gpu.nvrtc, &r->gpu.nvml);
     enum burin_status status = burin_gpu_open_tables(&r->gpu, 0, err);
     if (!status)
         status = burin_start_run(&r->start, err);
     if (!status)
         burin_ledger_seal(&r->ledger);
     return status;
+}
+
+enum burin_status burin_rehearse(
+        struct burin_rehearsal *r,
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    burin_rehearsal_open(r, plan, request);
+    return burin_rehearsal_run(r, err);
 }
 
 void burin_rehearsal_close(struct burin_rehearsal *r)

@@ -37,8 +37,18 @@ struct burin_rehearsal {
     struct burin_start start;
 };
 
-/* Run start-up for a plan on card number 0 of the virtual machine that is selected, and seal.
+/* A start of a plan; rehearsal->start may be changed before it runs. */
+void burin_rehearsal_open(
+        struct burin_rehearsal *rehearsal,
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request);
+
+/* Run it on card number 0 of the virtual machine that is selected, and seal.
  * burin_rehearsal_close() comes behind it whatever it returns. */
+enum burin_status burin_rehearsal_run(
+        struct burin_rehearsal *rehearsal, struct burin_error *err);
+
+/* Both. */
 enum burin_status burin_rehearse(
         struct burin_rehearsal *rehearsal,
         const struct burin_plan *plan,

@@ -333,7 +333,8 @@ static enum burin_status explain(
 
 /* ---- All of it ---------------------------------------------------------------------------- */
 
-enum burin_status burin_start_run(struct burin_start *s, struct burin_error *err)
+enum burin_status burin_start_step(
+        struct burin_start *s, enum burin_start_step step, struct burin_error *err)
 {
     static enum burin_status (*const steps[BURIN_N_START_STEPS])(
             struct burin_start *, struct burin_error *) = {
@@ -348,17 +349,22 @@ enum burin_status burin_start_run(struct burin_start *s, struct burin_error *err
         [BURIN_START_GRAPHS] = make_graphs,
         [BURIN_START_KV] = burin_start_pages,
     };
-    for (int i = 0; i < BURIN_N_START_STEPS; i++) {
-        const enum burin_start_step step = (enum burin_start_step)i;
-        const double begin_ms = burin_now_ms();
-        if (s->on_step && !s->on_step(s->user, step, 0, 0))
-            return burin_fail(
-                    err, BURIN_ESTOPPED, "interrupted before %s", burin_start_names[i]);
-        const enum burin_status status = steps[i](s, err);
-        s->facts.ms[i] = burin_now_ms() - begin_ms;
-        if (status)
-            return explain(s, step, status, err);
-    }
+    const double begin_ms = burin_now_ms();
+    if (s->on_step && !s->on_step(s->user, step, 0, 0))
+        return burin_fail(
+                err, BURIN_ESTOPPED, "interrupted before %s", burin_start_names[step]);
+    const enum burin_status status = steps[step](s, err);
+    s->facts.ms[step] = burin_now_ms() - begin_ms;
+    return status ? explain(s, step, status, err) : BURIN_OK;
+}
+
+enum burin_status burin_start_run(struct burin_start *s, struct burin_error *err)
+{
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < BURIN_N_START_STEPS && !status; i++)
+        status = burin_start_step(s, (enum burin_start_step)i, err);
+    if (status)
+        return status;
     note_nvml(s);
     note_others(s);
     return BURIN_OK;

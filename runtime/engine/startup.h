@@ -96,6 +96,10 @@ struct burin_start {
 
 enum burin_status burin_start_run(struct burin_start *start, struct burin_error *err);
 
+/* One step of it, for tests of other orders. */
+enum burin_status burin_start_step(
+        struct burin_start *start, enum burin_start_step step, struct burin_error *err);
+
 /* The GPU's context is left to burin_gpu_close(). */
 void burin_start_close(struct burin_start *start);
 

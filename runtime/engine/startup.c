@@ -1,6 +1,7 @@
 #include "runtime/engine/startup.h"
 
 #include "runtime/base/clock.h"
+#include "runtime/base/round.h"
 #include "runtime/base/units.h"
 #include "runtime/device/cuda/cache.h"
 #include "runtime/engine/capture.h"
@@ -63,13 +64,27 @@ static int64_t taken_since(
     return less < 0 ? 0 : less > planned ? planned : less;
 }
 
+/* An owner's planned bytes in granules; each graph has its own. */
+static int64_t planned_in_granules(const struct burin_start *s, const char *owner)
+{
+    const size_t granule = s->gpu->cuda.device.granule;
+    struct burin_plan_run run;
+    int64_t sum = 0;
+    if (strcmp(owner, "graphs") != 0)
+        return (int64_t)burin_round_up(
+                (size_t)burin_plan_owner_bytes(s->plan, owner), granule);
+    for (int i = 0; burin_plan_run_at(s->plan, i, &run); i++)
+        sum += (int64_t)burin_round_up((size_t)run.driver_bytes, granule);
+    return sum;
+}
+
 static enum burin_status book(
         struct burin_start *s,
         const char *owner,
         const struct look *before,
         struct burin_error *err)
 {
-    const int64_t planned = burin_plan_owner_bytes(s->plan, owner);
+    const int64_t planned = planned_in_granules(s, owner);
     return burin_ledger_spend(
             s->ledger, owner, (size_t)taken_since(s, before, planned), err);
 }

@@ -268,8 +268,9 @@ static enum burin_status settle(struct burin_start *s, struct burin_error *err)
 {
     struct burin_plan *plan = s->plan;
     int64_t n_pages = s->kv_bytes / page_bytes(s);
-    if (n_pages > INT_MAX)
-        n_pages = INT_MAX;
+    const int64_t most = is_given(s) ? plan->n_pages : INT_MAX;
+    if (n_pages > most)
+        n_pages = most;
     if (n_pages < least_pages(s))
         return refuse(s, n_pages, err);
     plan->n_pages = (int)n_pages;

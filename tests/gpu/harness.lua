@@ -100,7 +100,7 @@ local of_check = {
   },
   thread = {
     kernel = "-O1 -g1 -fsanitize=thread", fibers = "-DFIBERS_TSAN", runner = "-DFIBERS_TSAN",
-    link = "-fsanitize=thread", environment = "TSAN_OPTIONS=halt_on_error=1:exitcode=66 ",
+    link = "-fsanitize=thread", environment = "TSAN_OPTIONS=halt_on_error=1:exitcode=66:atexit_sleep_ms=0 ",
   },
 }
 

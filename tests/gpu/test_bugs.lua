@@ -30,12 +30,14 @@ extern "C" __global__ __launch_bounds__(64) void neighbours(
 }
 ]]
 
--- The first warp leaves what the second takes.
+-- In each block the first warp leaves what the second takes.
 local handed = [[
 extern "C" __global__ __launch_bounds__(64) void handed(float *__restrict__ y, const float *__restrict__ x)
 {
     __shared__ float left[32];
     const int i = threadIdx.x;
+    x += blockIdx.x * 32;
+    y += blockIdx.x * 32;
 
     if (i < 32)
         left[i] = x[i];
@@ -60,10 +62,10 @@ local function check_neighbours(kernel_text)
 end
 
 local function check_handed(kernel_text)
-  local x = harness.numbers(32)
+  local x = harness.numbers(3 * 32)
   local out = harness.run_text(
-    { name = "handed", text = kernel_text, args = { "y", "x" }, blocks = { 1 }, threads = 64 },
-    { y = harness.result("f32", 32), x = harness.f32(x) })
+    { name = "handed", text = kernel_text, args = { "y", "x" }, blocks = { 3 }, threads = 64 },
+    { y = harness.result("f32", #x), x = harness.f32(x) })
   harness.compare(out.y, x, "f32")
 end
 
@@ -102,6 +104,8 @@ local bugs = {
     { [""] = "of x, which has 1024", address = "of x, which has 1024" } },
   { "a warp that reads what another writes", check_handed, handed, "__syncthreads(); /* WARPS */", "",
     { [""] = "", thread = "data race" } },
+  { "blocks that write the same to one place", check_handed, handed, "if (i >= 32)", "if (i == 0)\n y[-(int)blockIdx.x * 32] = x[-(int)blockIdx.x * 32];\n if (i >= 32)",
+    { thread = "data race" } },
   { "a barrier that one warp does not reach", check_handed, handed, "__syncthreads(); /* WARPS */",
     "if (i < 32) __syncthreads();", { [""] = "__syncthreads" } },
   { "two barriers where one is meant", check_handed, handed, "__syncthreads(); /* WARPS */",

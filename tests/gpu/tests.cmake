@@ -63,3 +63,10 @@ if(CMAKE_CXX_COMPILER)
   endif()
   register(gpu/host_conversions $<TARGET_FILE:test-gpu-host>)
 endif()
+
+# Every kernel of models in full size through the real NVRTC, which needs no GPU.
+if(NOT BURIN_SANITIZE)
+  register(gpu/kernels ${CMAKE_COMMAND} -E env BURIN_RUNTIME=$<TARGET_FILE:burin_runtime>
+      ${LUA} tests/gpu/kernels.lua)
+  set_tests_properties(gpu/kernels PROPERTIES PROCESSORS 2)
+endif()

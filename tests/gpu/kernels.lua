@@ -1,0 +1,161 @@
+-- tests/gpu/kernels.lua -- Every kernel through the real NVRTC, for every architecture, as models in full
+-- size need it: it compiles, without spills and stack frames, and a block has room on each. Prints
+-- registers and shared memory. Needs no GPU; ends with 77 where there is no NVRTC.
+--
+--   lua5.4 tests/gpu/kernels.lua [--all] [NAME ...]      models below whose names hold one of these
+--
+-- What takes the compiler longest is the number of kernels times architectures: models of the first list
+-- have every template, format and head size between them, those of the second other sizes only and
+-- are compiled for one architecture; --all: for each.
+
+local folder = os.getenv "BURIN_TREE" or "."
+package.path = folder .. "/?.lua;" .. folder .. "/?/init.lua;" .. package.path
+
+local command = require "gen.command"
+local compile = require "tests.gpu.compile"
+local harness = require "tests.gpu.harness"
+local spec = require "tests.support.spec"
+local template = require "gen.template"
+
+-- Description, variant, recipe.
+local every_arch = {
+  { "gemma4", "e2b", "bf16" },         -- heads of 64 (vision), 256, 512; clipped linears, columns of layers
+  { "gemma4", "26b-a4b", "q4_0" },     -- experts; q8_0, f32; heads of 72
+  { "llama", "llama-3.2-3b", "q4_1" }, -- heads of 128
+  { "llama", "smollm2-135m", "f16" },  -- heads of 64
+}
+local one_arch = {
+  { "gemma4", "31b", "q8_0" },
+  { "llama", "smollm2-135m", "q4_1" },
+  { "gemma4_tiny", "e2b", "bf16" }, { "gemma4_tiny", "26b-a4b", "bf16" },
+  { "llama_tiny", "groups", "f32" },
+}
+-- What only programs need that no GPU runs yet: nodes made by hand (harness.lua).
+local function rows(d) return { dims = { "tokens", d } } end
+local without_model = {
+  concat = { inputs = { x = rows(1024), other = rows(256) }, y = rows(1280) },
+  glu = { inputs = { x = rows(2048) }, y = rows(1024) },
+  layer_norm = {
+    inputs = { x = rows(1152), weight = { dims = { 1152 } }, bias = { dims = { 1152 } } },
+    attrs = { eps = 1e-5 },
+  },
+}
+local formats = { "f32", "f16", "bf16", "q4_0", "q4_1", "q8_0" }
+local head_sizes = { 64, 128, 256, 512 }
+
+local runtime = os.getenv "BURIN_RUNTIME" or "build/cmake/release/libburin_runtime.a"
+os.execute "mkdir -p build/gen/cuda build/kernels"
+
+local function name_of(model) return table.concat(model, "-") end
+
+local function path_of(model) return "build/gen/cuda/" .. name_of(model) end
+
+-- Templates that anything was made of since the last question.
+local rendered = {}
+local render = template.render
+function template.render(text, path, ...)
+  rendered[path] = true
+  return render(text, path, ...)
+end
+
+local function generate(models)
+  for _, model in ipairs(models) do
+    local code = command.main(folder, {
+      "--model", ("models/%s.lua"):format(model[1]), "--variant", model[2], "--quant", model[3],
+      "--target", "cuda", "--out", path_of(model),
+    })
+    if code ~= 0 then os.exit(1, true) end
+  end
+end
+
+-- kernels-NAME, beside what gen wrote; two at a time.
+local function build(models)
+  local paths = {}
+  for i, model in ipairs(models) do paths[i] = path_of(model) end
+  local output, code = spec.shell(("printf '%%s\\n' %s | xargs -P 2 -I@ sh -c 'gcc -std=c11 -D_GNU_SOURCE -O1 "
+    .. "-I. -I@ tools/kernels.c @/*.c %s -o @/kernels -ldl -lpthread -lm'"):format(
+    table.concat(paths, " "), runtime))
+  if code ~= 0 then
+    io.stderr:write(output)
+    os.exit(1, true)
+  end
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "a"
+  file:close()
+  return text
+end
+
+-- What no kernel of `models` is made of.
+local function left_out(models)
+  local texts, missing = {}, {}
+  for i, model in ipairs(models) do texts[i] = read(path_of(model) .. "/sm80.cu") end
+  local all = table.concat(texts, "\n")
+  local function need(pattern, what)
+    if not all:find(pattern) then missing[#missing + 1] = what end
+  end
+  for path in spec.shell "ls templates/cuda/*.cu":gmatch "%S+" do
+    if path ~= "templates/cuda/prelude.cu" and not rendered[path] then missing[#missing + 1] = path end
+  end
+  for _, format in ipairs(formats) do need(" linear_" .. format .. "_[a-z0-9_]+%(", format) end
+  for _, size in ipairs(head_sizes) do need(" attention_[a-z0-9_]*x" .. size .. "_", "heads of " .. size) end
+  return missing
+end
+
+local all, named = false, {}
+for _, word in ipairs(arg) do
+  if word == "--all" then all = true else named[#named + 1] = word end
+end
+
+local function chosen(models)
+  local list = {}
+  for _, model in ipairs(models) do
+    local is_named = #named == 0
+    for _, word in ipairs(named) do is_named = is_named or name_of(model):find(word, 1, true) end
+    if is_named then list[#list + 1] = model end
+  end
+  return list
+end
+
+local wrong = 0
+
+local function compile_all(models, archs)
+  build(models)
+  for _, model in ipairs(models) do
+    io.stdout:flush()
+    local _, _, code = os.execute(("BURIN_KERNEL_CACHE=${BURIN_KERNEL_CACHE-build/kernels} %s/kernels %s"):format(
+      path_of(model), archs))
+    if code == 77 then os.exit(77, true) end
+    if code ~= 0 then wrong = wrong + 1 end
+  end
+end
+
+local function compile_others()
+  local texts = {}
+  for op, node in pairs(without_model) do
+    for _, launch in ipairs(harness.launches(op, node)) do texts[launch.name] = launch.text end
+  end
+  local rows, why = compile.texts(texts)
+  if rows then compile.print(rows) else print(why) end
+  if not rows then wrong = wrong + 1 end
+end
+
+if not compile.library() then
+  print "no NVRTC here"
+  os.exit(77, true)
+end
+local main, more = chosen(every_arch), chosen(one_arch)
+generate(main)
+compile_all(main, "")
+if #named == 0 then
+  compile_others()
+  for _, what in ipairs(left_out(main)) do
+    print(what .. " is in no kernel that was compiled: tests/gpu/kernels.lua needs a model that has it")
+    wrong = wrong + 1
+  end
+end
+generate(more)
+compile_all(more, all and "" or "sm_80")
+os.exit(wrong == 0 and 0 or 1, true)

@@ -79,6 +79,13 @@ foreach(model IN LISTS BURIN_MODEL)
   set_target_properties(logits-${model} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
 endforeach()
 
+# What tests/models/test_rehearse.lua asks: a binary of tables alone.
+add_executable(rehearse tests/models/rehearse.c)
+target_compile_definitions(rehearse PRIVATE _GNU_SOURCE)
+target_compile_options(rehearse PRIVATE -Wall -Wextra -Werror -Wshadow)
+target_link_libraries(rehearse PRIVATE burin_app burin_runtime)
+set_target_properties(rehearse PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
+
 # What tests/models/test_encoder.py asks for soft tokens, of models with an encoder: encode-NAME.
 foreach(model IN LISTS BURIN_MODEL)
   file(STRINGS build/gen/${model}/${model}.h encodes REGEX "_encode_image;")

@@ -303,6 +303,7 @@ enum burin_status burin_start_pages(struct burin_start *s, struct burin_error *e
         wanted = (int64_t)s->ledger->left + s->kv_bytes;
     if (wanted / page_bytes(s) < least_pages(s))
         return refuse(s, wanted / page_bytes(s), err);
+    wanted = whole_granules(s, wanted / page_bytes(s) * page_bytes(s));
     status = plain ? take_pages(s, wanted, err) : back_pages(s, wanted, err);
     return status ? status : settle(s, err);
 }

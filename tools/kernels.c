@@ -2,12 +2,14 @@
  *
  *   kernels-NAME [--anew] [ARCH ...]     a table: registers and shared memory of each kernel
  *                                        on each architecture, and how long it took
+ *   kernels-NAME --cached [ARCH ...]     how long it takes to find them all in the cache
  *   kernels-NAME --embed ARCH ...        as C, for the binary (gen --aot; build calls it)
  *
  * ARCH is one that NVRTC knows: sm_80, sm_90a; by default all that a family of ours runs on.
  * A spill, a stack frame, more shared memory or registers than a block may have are errors: all
  * of them are told. Compiled code is kept in the cache that binaries use; --anew reads nothing
- * from it. Ends with 1 where a kernel is not as it must be, with 77 where there is no NVRTC. */
+ * from it. Ends with 1 where a kernel is not as it must be or, with --cached, was not there; with
+ * 77 where there is no NVRTC. */
 #include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/cache.h"
@@ -31,9 +33,12 @@ enum { N_USUAL = sizeof usual / sizeof *usual };
  * 64 Ki registers. CUDA C++ Programming Guide, table of technical specifications. */
 enum { MOST_SHARED_BYTES = 99 * 1024, MOST_REGISTERS = 65536 };
 
+enum output { AS_TABLE, OF_CACHE, AS_C };
+
 /* All kernels of one code for all architectures: job number i is kernel i % n_kernels for
  * archs[i / n_kernels]. */
 struct work {
+    enum output output;
     const struct burin_cuda_code *code;
     const char *archs[MAX_ARCHS];
     int n_archs;
@@ -224,11 +229,13 @@ static bool is_first(const struct burin_model *model, int family)
 }
 
 /* 0, or what the command ends with. */
-static int read_options(int argc, char **argv, struct work *work, bool *embed)
+static int read_options(int argc, char **argv, struct work *work)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--embed") == 0)
-            *embed = true;
+            work->output = AS_C;
+        else if (strcmp(argv[i], "--cached") == 0)
+            work->output = OF_CACHE;
         else if (strcmp(argv[i], "--anew") == 0)
             work->how.anew = true;
         else if (strncmp(argv[i], "sm_", 3) == 0 && work->n_archs < MAX_ARCHS)
@@ -245,7 +252,7 @@ static int read_options(int argc, char **argv, struct work *work, bool *embed)
 }
 
 /* One family's kernels; false where one is not as it must be. */
-static bool compile_family(struct work *work, const char *name, bool embed)
+static bool compile_family(struct work *work, const char *name)
 {
     static struct worker workers[MAX_THREADS];
     struct burin_arena arena = { 0 };
@@ -256,12 +263,15 @@ static bool compile_family(struct work *work, const char *name, bool embed)
     work->counts = (struct burin_compile_counts){ .n_bytes = 0 };
     work->compiled = BURIN_TAKE(&arena, n_jobs, struct burin_compiled);
     bool good = work->compiled && run_workers(work, workers, work->how.n_threads);
-    if (good && embed && work->n_bad == 0)
-        print_c(work, name);
-    else if (good && !embed) {
+    const double seconds = (burin_now_ms() - begin_ms) / 1e3;
+    if (work->output == OF_CACHE)
+        work->n_bad += work->counts.n_compiled;
+    if (good && work->output == AS_TABLE)
         print_table(work);
-        print_summary(work, (burin_now_ms() - begin_ms) / 1e3);
-    }
+    if (good && work->output != AS_C)
+        print_summary(work, seconds);
+    else if (good && work->n_bad == 0)
+        print_c(work, name);
     good = good && work->n_bad == 0;
     for (int i = 0; i < MAX_THREADS; i++)
         burin_arena_close(&workers[i].arena);
@@ -275,10 +285,10 @@ int main(int argc, char **argv)
     static struct burin_arena arena;
     static struct burin_nvrtc nvrtc;
     static struct work work = { .lock = PTHREAD_MUTEX_INITIALIZER };
-    bool embed = false, good = true;
+    bool good = true;
     int n_codes = 0;
 
-    const int wrong = read_options(argc, argv, &work, &embed);
+    const int wrong = read_options(argc, argv, &work);
     if (wrong)
         return wrong;
     if (burin_nvrtc_open(&nvrtc, 0, &err)) {
@@ -289,14 +299,14 @@ int main(int argc, char **argv)
     work.how.nvrtc = &nvrtc;
     work.how.cache = burin_cache_folder(&arena);
     work.how.n_threads = cores < MAX_THREADS ? cores : MAX_THREADS;
-    if (embed)
+    if (work.output == AS_C)
         printf("/* Kernels as NVRTC compiled them when this was built: tools/kernels.c. "
                "*/\n"
                "#include \"runtime/model.h\"\n\n#include <stddef.h>\n");
     for (int i = 0; i < burin_model.n_families; i++)
         if (is_first(&burin_model, i)) {
             work.code = burin_model.families[i].cuda;
-            good &= compile_family(&work, burin_model.families[i].name, embed);
+            good &= compile_family(&work, burin_model.families[i].name);
             n_codes++;
         }
     if (n_codes == 0) {

@@ -3,6 +3,7 @@
 -- registers and shared memory. Needs no GPU; ends with 77 where there is no NVRTC.
 --
 --   lua5.4 tests/gpu/kernels.lua [--all] [NAME ...]      models below whose names hold one of these
+--   lua5.4 tests/gpu/kernels.lua --time sm_90a 26b-a4b   cold, then from the cache: how long each takes
 --
 -- What takes the compiler longest is the number of kernels times architectures: models of the first list
 -- have every template, format and head size between them, those of the second other sizes only and
@@ -104,9 +105,17 @@ local function left_out(models)
   return missing
 end
 
-local all, named = false, {}
-for _, word in ipairs(arg) do
-  if word == "--all" then all = true else named[#named + 1] = word end
+local all, timed, named, at = false, nil, {}, 1
+while arg[at] do
+  if arg[at] == "--all" then
+    all = true
+  elseif arg[at] == "--time" then
+    at = at + 1
+    timed = arg[at]
+  else
+    named[#named + 1] = arg[at]
+  end
+  at = at + 1
 end
 
 local function chosen(models)
@@ -147,6 +156,13 @@ if not compile.library() then
   os.exit(77, true)
 end
 local main, more = chosen(every_arch), chosen(one_arch)
+if timed then -- the second time nothing is compiled
+  table.move(more, 1, #more, #main + 1, main)
+  generate(main)
+  compile_all(main, "--anew " .. timed)
+  compile_all(main, "--cached " .. timed)
+  os.exit(wrong == 0 and 0 or 1, true)
+end
 generate(main)
 compile_all(main, "")
 if #named == 0 then

@@ -143,7 +143,7 @@ enum burin_status burin_app_rehearse(
  * not. */
 void burin_app_keep_start(const struct burin_app *app, const struct burin_engine *engine);
 
-/* Write it to stdout. BURIN_EMISSING where there was none. */
+/* Write it to stdout. BURIN_EIO where there was none. */
 enum burin_status burin_app_show_start(
         const struct burin_app *app, struct burin_error *err);
 

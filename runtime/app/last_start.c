@@ -59,7 +59,7 @@ enum burin_status burin_app_show_start(const struct burin_app *app, struct burin
     FILE *in = find_path(app, false, path, sizeof path) ? fopen(path, "r") : NULL;
     if (!in)
         return burin_fail(
-                err, BURIN_EMISSING,
+                err, BURIN_EIO,
                 "%s has not started on a GPU yet, as far as its cache "
                 "knows",
                 app->model->name);

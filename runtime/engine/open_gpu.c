@@ -293,6 +293,9 @@ static enum burin_status send_weights(void *user, struct burin_error *err)
                 engine->memory.weights.bytes, &sink, engine->plan.n_threads,
                 options.on_progress ? packed : NULL, &options, err);
     burin_upload_close(&sending.upload);
+    /* Where the card's memory is the host's, cached pages of files are in the way of the rest. */
+    for (int i = 0; i < o->checkpoint.n_files && engine->gpu.cuda.found.integrated; i++)
+        burin_file_forget(&o->checkpoint.files[i]);
     return status;
 }
 

@@ -87,3 +87,8 @@ void burin_file_expect(const struct burin_file *file, uint64_t offset, uint64_t 
 {
     (void)posix_fadvise(file->fd - 1, (off_t)offset, (off_t)bytes, POSIX_FADV_WILLNEED);
 }
+
+void burin_file_forget(const struct burin_file *file)
+{
+    (void)posix_fadvise(file->fd - 1, 0, 0, POSIX_FADV_DONTNEED);
+}

@@ -45,4 +45,7 @@ enum burin_status burin_file_refused(const char *path, int error, struct burin_e
 /* Say that this range is read next, so that it is fetched ahead. Only advice. */
 void burin_file_expect(const struct burin_file *file, uint64_t offset, uint64_t bytes);
 
+/* Say that none of it is read again: what the kernel has cached of it may go. Only advice. */
+void burin_file_forget(const struct burin_file *file);
+
 #endif

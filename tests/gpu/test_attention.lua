@@ -13,7 +13,8 @@ local function world_of(shape, lengths)
   local w = { shape = shape, n = lengths, q = {}, k = {}, v = {}, spans = {} }
   for s, n in ipairs(lengths) do
     w.q[s] = harness.matrix(n, shape.heads * shape.d)
-    w.k[s], w.v[s] = harness.matrix(n, shape.kv_heads * shape.d), harness.matrix(n, shape.kv_heads * shape.d)
+    w.k[s] = harness.matrix(n, shape.kv_heads * shape.d)
+    w.v[s] = harness.matrix(n, shape.kv_heads * shape.d)
     w.spans[s] = {}
     for p = 1, n do w.spans[s][p] = p end
     if shape.spans then -- a picture of 40 tokens that all see each other
@@ -31,11 +32,13 @@ local NAN = 0xffff
 
 -- The bytes of n_values bf16: NaN but where put(set) puts one.
 local function cache_bytes(n_values, put)
-  local list, parts = {}, {}
+  local list, parts, format = {}, {}, "<" .. ("I2"):rep(64)
   n_values = (n_values + 63) // 64 * 64
   for i = 1, n_values do list[i] = NAN end
   put(function(at, x) list[at + 1] = harness.to_bf16(x) end)
-  for i = 1, n_values, 64 do parts[#parts + 1] = string.pack(("<" .. ("I2"):rep(64)), table.unpack(list, i, i + 63)) end
+  for i = 1, n_values, 64 do
+    parts[#parts + 1] = string.pack(format, table.unpack(list, i, i + 63))
+  end
   return table.concat(parts)
 end
 

@@ -50,4 +50,18 @@ void burin_nvml_close(struct burin_nvml *nvml)
     *nvml = (struct burin_nvml){ 0 };
 }
 
+/* The virtual machine has none. */
+enum burin_status burin_cublaslt_open(
+        struct burin_cublaslt *cublaslt, int driver_version, struct burin_error *err)
+{
+    (void)driver_version;
+    *cublaslt = (struct burin_cublaslt){ 0 };
+    return burin_fail(err, BURIN_EMISSING, "a virtual GPU has no cuBLASLt");
+}
+
+void burin_cublaslt_close(struct burin_cublaslt *cublaslt)
+{
+    *cublaslt = (struct burin_cublaslt){ 0 };
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include "runtime/device/machine.h"
 #include "runtime/weights/pack.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,7 @@ static enum burin_status check_kernels(
         struct burin_error *err)
 {
     int kv = 0;
+    assert(family);
     while (options->kv_dtype_given && kv < family->n_kv &&
            family->kv[kv].dtype != options->kv_dtype)
         kv++;

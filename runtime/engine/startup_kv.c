@@ -86,45 +86,45 @@ static int64_t graphs_bytes(const struct burin_start *s)
     return graphs ? (int64_t)graphs->obtained : 0;
 }
 
-/* The numbers, and the one change that mends it. */
+/* The one change that mends it. */
+static void advise(const struct burin_start *s, int64_t n_pages, struct burin_put *put)
+{
+    const int64_t tokens = tokens_of(s, n_pages);
+    const int64_t pool = n_pages * s->plan->kv->page_tokens;
+    const int64_t others = n_pages - pages_of(s, least_context(s)) + 1;
+    const int64_t lacking = (least_pages(s) - n_pages) * page_bytes(s);
+    if (is_given(s))
+        burin_put(put, "Smallest change: --kv-tokens %lld", (long long)pool);
+    else if (tokens > 0 && (s->request->n_ctx || others < 1))
+        burin_put(put, "Smallest change: --ctx-size %lld", (long long)tokens);
+    else if (others >= 1)
+        burin_put(put, "Smallest change: --parallel %lld", (long long)others);
+    else
+        burin_put(put, "A smaller recipe or variant takes less");
+    if (graphs_bytes(s) >= lacking)
+        burin_put(
+                put, ", or fewer graphs: without any (--graphs none) there are %s more",
+                burin_human_bytes(graphs_bytes(s)).text);
+}
+
+/* With the numbers. */
 static enum burin_status refuse(
         const struct burin_start *s, int64_t n_pages, struct burin_error *err)
 {
-    const int64_t least = least_pages(s);
     const int64_t tokens = tokens_of(s, n_pages);
-    const int64_t lacking = (least - n_pages) * page_bytes(s);
-    const int smallest = s->plan->model->n_ctx < BURIN_LEAST_CONTEXT ? s->plan->model->n_ctx
-                                                                     : BURIN_LEAST_CONTEXT;
-    char owners[600], mend[200];
-    list_owners(s, owners, sizeof owners);
+    const int64_t lacking = (least_pages(s) - n_pages) * page_bytes(s);
+    const int64_t limit = s->plan->limit_bytes;
+    char owners[600], mend[200] = "";
     struct burin_put put = { mend, sizeof mend, 0 };
-    mend[0] = '\0';
-    if (is_given(s))
-        burin_put(
-                &put, "Smallest change: --kv-tokens %lld",
-                (long long)(n_pages * s->plan->kv->page_tokens));
-    else if (tokens >= smallest && tokens < least_context(s))
-        burin_put(&put, "Smallest change: --ctx-size %lld", (long long)tokens);
-    else if (s->plan->n_sequences > 1 && n_pages >= pages_of(s, least_context(s)))
-        burin_put(
-                &put, "Smallest change: --parallel %lld",
-                (long long)(n_pages - pages_of(s, least_context(s)) + 1));
-    else
-        burin_put(&put, "A smaller recipe or variant takes less");
-    if (graphs_bytes(s) >= lacking)
-        burin_put(
-                &put, ", or fewer graphs: without any (--graphs none) there are %s more",
-                burin_human_bytes(graphs_bytes(s)).text);
+    list_owners(s, owners, sizeof owners);
+    advise(s, n_pages, &put);
     return burin_fail(
             err, BURIN_ENOMEM,
             "room for %lld tokens, one request may need %lld: %lld bytes are missing "
             "before "
             "the KV cache is made.\nTaken so far: %s; %s of it may be used.\n%s.",
             (long long)tokens, (long long)least_context(s), (long long)lacking, owners,
-            s->plan->limit_bytes == INT64_MAX
-                    ? "all"
-                    : burin_human_bytes(s->plan->limit_bytes).text,
-            mend);
+            limit == INT64_MAX ? "all" : burin_human_bytes(limit).text, mend);
 }
 
 /* ---- Addresses --------------------------------------------------------------------------- */

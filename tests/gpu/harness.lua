@@ -16,7 +16,8 @@
 -- same bytes; buffers end at pages that nobody may touch, results are NaN before, inputs read only.
 --
 -- BURIN_GPU_CHECK=address|thread compiles kernels with that sanitizer; thread: 20 seeds. A case
--- that says `large = true` is skipped then. BURIN_GPU_SEEDS=N says how many.
+-- that says `large = true` is skipped then, and BURIN_GPU_CHECK=large runs just those.
+-- BURIN_GPU_SEEDS=N says how many.
 
 local kernels = require "gen.emit.kernels"
 local spec = require "tests.support.spec"
@@ -91,10 +92,13 @@ end
 
 local built = "build/gpu"
 local flags = "-std=c++17 -I. -fno-gnu-unique -ffp-contract=off "
+local plain = { kernel = "-O1 -fsanitize=alignment -fsanitize-undefined-trap-on-error" }
 local of_check = {
-  [""] = { kernel = "-O1 -fsanitize=alignment -fsanitize-undefined-trap-on-error" },
+  [""] = plain,
+  large = plain,
   address = {
-    kernel = "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined",
+    kernel = "-O1 -g1 -fsanitize=address,alignment,bounds,shift,signed-integer-overflow,"
+      .. "integer-divide-by-zero -fno-sanitize-recover=undefined", -- all of undefined takes twice as long
     fibers = "-DFIBERS_ASAN", runner = "-DFIBERS_ASAN", link = "-fsanitize=address,undefined",
     environment = "ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=0 ",
   },
@@ -145,7 +149,7 @@ local function compile(text, name)
   local path = ("%s/%s-%s.cpp"):format(built, name, hash(text))
   os.execute("mkdir -p " .. built)
   write(path, text)
-  return build(name, harness.check .. host_text .. text, ("g++ -shared -fPIC -w %s %s "
+  return build(name, flags .. command .. host_text .. text, ("g++ -shared -fPIC -w %s %s "
     .. "-include tests/gpu/host.h %s -o %%o"):format(flags, command, path))
 end
 
@@ -371,7 +375,10 @@ local function fewest(launch, values) return applies(launch, values) and launch.
 
 -- Runs a case: every result and changed value as a list of numbers, by name, and as text in `raw`.
 function harness.run(case)
-  if case.large and harness.check ~= "" and not gathered then spec.skip "large" end
+  local checked = harness.check ~= "" and not gathered
+  if checked and (harness.check == "large") ~= (case.large == true) then
+    spec.skip(case.large and "large" or "not large")
+  end
   local list = harness.launches(case.op, case.node, case.family)
   if gathered then return zeros(case.args) end
   local out = run_once(case, list, many)

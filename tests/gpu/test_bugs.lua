@@ -99,7 +99,7 @@ local bugs = {
   { "a copy that is waited for too late", check_neighbours, text, "copy_async_wait<1>()", "copy_async_wait<2>()",
     { [""] = "", thread = "data race" } },
   { "a store behind shared memory", check_handed, handed, "left[i] = x[i];", "{\n float *at = left;\n at[i + 1] = x[i]; }",
-    { address = "insufficient space" } },
+    { address = "global-buffer-overflow" } },
   { "a row that is read beyond its end", check_neighbours, text, "x + (t + 1) * 64 + 4 * i", "x + (t + 2) * 64 + 4 * i",
     { [""] = "of x, which has 1024", address = "of x, which has 1024" } },
   { "a warp that reads what another writes", check_handed, handed, "__syncthreads(); /* WARPS */", "",

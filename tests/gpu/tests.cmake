@@ -54,6 +54,17 @@ if(CMAKE_CXX_COMPILER)
   target_link_libraries(test-gpu-execute PRIVATE burin_runtime PkgConfig::CMOCKA)
   register(gpu/execute ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-execute>)
 
+  # A hundred steps of a model with eyes, as kernels run them.
+  set(seeing gemma4_tiny-e2b-bf16)
+  if(TARGET emitted-${seeing} AND NOT BURIN_SANITIZE)
+    add_executable(test-gpu-steps tests/gpu/test_steps.c)
+    target_compile_definitions(test-gpu-steps PRIVATE _GNU_SOURCE)
+    target_compile_options(test-gpu-steps PRIVATE -Wall -Wextra -Werror -Wshadow)
+    target_link_libraries(test-gpu-steps PRIVATE
+        emitted-${seeing} burin_runtime PkgConfig::CMOCKA)
+    register(gpu/steps ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-steps>)
+  endif()
+
   # Host bodies of conversions, where there is a toolkit against its headers, too.
   find_path(NVIDIA_HEADERS cuda_bf16.h PATHS /usr/local/cuda/include)
   add_executable(test-gpu-host tests/gpu/check_host.cpp)

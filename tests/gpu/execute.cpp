@@ -13,7 +13,7 @@
  *   BURIN_GPU_COPIES  late | early | any_time: when asynchronous copies to shared memory happen
  *   BURIN_GPU_STREAMS late | early | random: when work on streams happens
  *   BURIN_GPU_SEED    of all that is random
- *   BURIN_GPU_POISON  MiB of memory, the first that is created, that begin as NaN; 256
+ *   BURIN_GPU_POISON  MiB of memory, the first that is created, that begin as NaN; 64
  *   BURIN_GPU_GUARD   1: the host must not touch the device's memory; else it could
  *   BURIN_GPU_LEAKS   1: what was not given back is told at the end
  *
@@ -375,7 +375,7 @@ __attribute__((constructor)) static void open_machine(void)
     gpu.order = (enum fiber_order)choice("BURIN_GPU_ORDER", orders);
     gpu.copies = (enum fiber_copies)choice("BURIN_GPU_COPIES", copies);
     gpu.seed = strtoull(setting("BURIN_GPU_SEED", "1"), nullptr, 10);
-    gpu.poison_left = strtoull(setting("BURIN_GPU_POISON", "256"), nullptr, 10) * MIB;
+    gpu.poison_left = strtoull(setting("BURIN_GPU_POISON", "64"), nullptr, 10) * MIB;
     gpu.guard = !strcmp(setting("BURIN_GPU_GUARD", "0"), "1");
 
     struct burin_card card;

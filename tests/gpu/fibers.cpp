@@ -621,7 +621,7 @@ static void forget(char *begin, char *end)
     const size_t bytes =
             ((uintptr_t)end - (uintptr_t)first + PAGE - 1) & ~(size_t)(PAGE - 1);
     if ((size_t)(end - begin) <= sizeof(void *) || bytes > sizeof kept)
-        return; /* a word of the C library's is always there */
+        return;                        /* a word of the C library's is always there */
     for (size_t i = 0; i < bytes; i++) /* it watches memcpy, whoever calls it */
         kept[i] = ((volatile char *)first)[i];
     if (mmap(first, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,

@@ -8,7 +8,7 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 
 command -v clang-format >/dev/null || { echo "lint: clang-format is missing"; exit 77; }
 
-mapfile -t sources < <(find runtime tests -name '*.[ch]' | sort)
+mapfile -t sources < <(find runtime tests -name '*.[ch]' -o -name '*.cpp' | sort)
 clang-format --dry-run -Werror "${sources[@]}"
 echo "lint: clang-format: ${#sources[@]} files"
 [ "${1:-}" != --format ] || exit 0

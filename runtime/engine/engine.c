@@ -244,6 +244,17 @@ static enum burin_status place_inputs(struct burin_engine *engine, struct burin_
     return BURIN_OK;
 }
 
+/* Index of an output, or -1. */
+static int output_named(
+        const struct burin_program *program, const char *name, enum burin_dtype dtype)
+{
+    for (int i = 0; i < program->n_outputs; i++)
+        if (strcmp(program->outputs[i].name, name) == 0 &&
+            program->outputs[i].dtype == dtype)
+            return i;
+    return -1;
+}
+
 static enum burin_status find_step(struct burin_engine *engine, struct burin_error *err)
 {
     const struct burin_family *family = engine->plan.family;
@@ -252,13 +263,20 @@ static enum burin_status find_step(struct burin_engine *engine, struct burin_err
         return burin_fail(
                 err, BURIN_EMISMATCH, "family %s has no program step", family->name);
     engine->step = step;
-    engine->logits = 0;
-    while (engine->logits < step->n_outputs &&
-           strcmp(step->outputs[engine->logits].name, "logits") != 0)
-        engine->logits++;
-    if (engine->logits == step->n_outputs ||
-        step->outputs[engine->logits].dtype != BURIN_F32)
+    engine->logits = output_named(step, "logits", BURIN_F32);
+    engine->top = engine->on_gpu ? output_named(step, "top", BURIN_I32) : -1;
+    if (engine->logits < 0)
         return burin_fail(err, BURIN_EMISMATCH, "program step leaves no logits in f32");
+    const int64_t width = engine->top < 0
+                                  ? BURIN_TOP_WORDS
+                                  : burin_size_at(
+                                            &step->outputs[engine->top].dims[1].fixed,
+                                            &engine->plan.params);
+    if (width != BURIN_TOP_WORDS)
+        return burin_fail(
+                err, BURIN_EMISMATCH,
+                "program step leaves %lld words of a row's largest, not %d",
+                (long long)width, BURIN_TOP_WORDS);
     return BURIN_OK;
 }
 

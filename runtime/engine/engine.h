@@ -43,6 +43,7 @@ struct burin_engine {
 
     const struct burin_program *step;
     int logits; /* index of this output */
+    int top;    /* likewise, of what draws tokens without them; -1: there is none */
     struct burin_program_call call;
     struct burin_staging staging;
     struct burin_captures captures;

@@ -234,31 +234,101 @@ static void fail_request(struct burin_engine *engine, int slot, int position)
     end_request(engine, slot, BURIN_FAILED);
 }
 
+/* What a step has left, as far as it was fetched. */
+struct results {
+    const float *logits;                /* (n_outputs, n_vocab); NULL: on the device */
+    const struct burin_top_logits *top; /* (n_outputs); NULL: there are none */
+};
+
+static const uint8_t *output_of(const struct burin_engine *engine, int output)
+{
+    const struct burin_call *call = &engine->call.call;
+    return call->arena + burin_output_offset(engine->step, output, &call->params, call->n);
+}
+
+static size_t row_bytes(const struct burin_engine *engine)
+{
+    return (size_t)engine->plan.model->n_vocab * sizeof(float);
+}
+
+/* The logits of one row, which may be still on the device. */
+static enum burin_status fetch_row(
+        struct burin_engine *engine,
+        const struct results *results,
+        int row,
+        const float **logits,
+        struct burin_error *err)
+{
+    const void *at = NULL;
+    if (results->logits) {
+        *logits = results->logits + (size_t)row * (size_t)engine->plan.model->n_vocab;
+        return BURIN_OK;
+    }
+    enum burin_status status = burin_staging_fetch(
+            &engine->staging, 0,
+            output_of(engine, engine->logits) + (size_t)row * row_bytes(engine),
+            row_bytes(engine), &at, err);
+    if (!status)
+        status = burin_queue_finish(&engine->queue, err);
+    *logits = at;
+    return status;
+}
+
+/* The token of a row; -1 where its logits are not finite. */
+static enum burin_status draw_token(
+        struct burin_engine *engine,
+        struct burin_request *request,
+        const struct results *results,
+        int row,
+        int32_t *token,
+        struct burin_error *err)
+{
+    const struct burin_sampling *sampling = &request->sampling;
+    const float *logits = NULL;
+    bool decided = false;
+    if (results->top && burin_sampling_by_top(sampling))
+        *token = burin_sampler_draw_top(
+                &engine->sampler, &results->top[row], sampling, request->random, &decided);
+    if (decided)
+        return BURIN_OK;
+    const enum burin_status status = fetch_row(engine, results, row, &logits, err);
+    if (!status)
+        *token = burin_sampler_draw(&engine->sampler, logits, sampling, request->random);
+    return status;
+}
+
 /* Draw the token that follows the last row of a sequence, and end the request where it ends
  * it. The context counts prompt and new tokens: a full one has no room for another. */
-static void draw(struct burin_engine *engine, int slot, const float *logits)
+static enum burin_status draw(
+        struct burin_engine *engine,
+        int slot,
+        const struct results *results,
+        int row,
+        struct burin_error *err)
 {
     struct burin_request *request = engine->requests[slot];
     struct burin_sequence *sequence = &engine->sequences[slot];
     const int n_ctx = engine->plan.n_ctx;
+    int32_t token = -1;
 
     if (request->max_tokens == 0) {
         end_request(engine, slot, BURIN_LENGTH);
-        return;
+        return BURIN_OK;
     }
     if (request->n_ids + request->n_generated == n_ctx) {
         end_request(engine, slot, BURIN_CONTEXT);
-        return;
+        return BURIN_OK;
     }
-    const int32_t token = burin_sampler_draw(
-            &engine->sampler, logits, &request->sampling, request->random);
+    const enum burin_status status = draw_token(engine, request, results, row, &token, err);
+    if (status)
+        return status;
     if (token < 0) {
         fail_request(engine, slot, sequence->n_done - 1);
-        return;
+        return BURIN_OK;
     }
     if (is_stop(request, token)) {
         end_request(engine, slot, BURIN_STOPPED);
-        return;
+        return BURIN_OK;
     }
 
     if (request->n_generated++ == 0)
@@ -270,6 +340,7 @@ static void draw(struct burin_engine *engine, int slot, const float *logits)
         end_request(engine, slot, BURIN_LENGTH);
     else if (request->n_ids + request->n_generated == n_ctx)
         end_request(engine, slot, BURIN_CONTEXT);
+    return BURIN_OK;
 }
 
 /* Hand out the logits of one sequence's rows; false when that ended the request. */
@@ -294,21 +365,22 @@ static bool show_logits(
     return true;
 }
 
-static void finish_part(
-        struct burin_engine *engine, const struct burin_part *part, const float *logits)
+static enum burin_status finish_part(
+        struct burin_engine *engine,
+        const struct burin_part *part,
+        const struct results *results,
+        struct burin_error *err)
 {
     struct burin_request *request = engine->requests[part->slot];
     struct burin_sequence *sequence = &engine->sequences[part->slot];
-    const size_t n_vocab = (size_t)engine->plan.model->n_vocab;
 
     sequence->n_done += part->n_rows;
     burin_encoder_release(&engine->encoder, part->slot, request, sequence->n_done);
     if (request->n_prompt_done < request->n_ids)
         request->n_prompt_done = sequence->n_done;
-    if (!show_logits(engine, part, logits) || sequence->n_done < sequence->n_ids)
-        return;
-    const int last = part->first_output + part->n_outputs - 1;
-    draw(engine, part->slot, logits + (size_t)last * n_vocab);
+    if (!show_logits(engine, part, results->logits) || sequence->n_done < sequence->n_ids)
+        return BURIN_OK;
+    return draw(engine, part->slot, results, part->first_output + part->n_outputs - 1, err);
 }
 
 /* A step of one row a sequence is replayed in the smallest graph that holds it. */
@@ -321,9 +393,44 @@ static const struct burin_captured *find_graph(const struct burin_engine *engine
                    : NULL;
 }
 
-/* *logits are those of the step's outputs. */
+/* Whether a request of this step takes rows as they are, or draws from all of one. */
+static bool wants_rows(const struct burin_engine *engine)
+{
+    for (int i = 0; i < engine->batch.n_sequences; i++) {
+        const struct burin_part *part = &engine->batch.parts[i];
+        const struct burin_request *request = engine->requests[part->slot];
+        if (part->n_outputs &&
+            (request->on_logits || !burin_sampling_by_top(&request->sampling)))
+            return true;
+    }
+    return engine->top < 0;
+}
+
+static enum burin_status fetch_results(
+        struct burin_engine *engine, struct results *results, struct burin_error *err)
+{
+    const size_t n = (size_t)engine->batch.n_outputs;
+    const size_t behind = (size_t)engine->plan.n_outputs * row_bytes(engine);
+    const void *at = NULL;
+    enum burin_status status = BURIN_OK;
+    *results = (struct results){ .logits = NULL };
+    if (n && wants_rows(engine)) {
+        status = burin_staging_fetch(
+                &engine->staging, 0, output_of(engine, engine->logits),
+                n * row_bytes(engine), &at, err);
+        results->logits = at;
+    }
+    if (n && !status && engine->top >= 0) {
+        status = burin_staging_fetch(
+                &engine->staging, behind, output_of(engine, engine->top),
+                n * sizeof *results->top, &at, err);
+        results->top = at;
+    }
+    return status;
+}
+
 static enum burin_status run_batch(
-        struct burin_engine *engine, const float **logits, struct burin_error *err)
+        struct burin_engine *engine, struct results *results, struct burin_error *err)
 {
     const struct burin_batch *batch = &engine->batch;
     struct burin_call *call = &engine->call.call;
@@ -334,7 +441,6 @@ static enum burin_status run_batch(
     if (captured)
         burin_batch_pad(batch, captured->n);
 
-    const void *results = NULL;
     enum burin_status status = burin_staging_send(&engine->staging, &engine->call, err);
     if (!status)
         status = captured ? burin_graph_launch(&captured->graph, &engine->queue, err)
@@ -342,18 +448,11 @@ static enum burin_status run_batch(
                                     &engine->queue, engine->step, engine->plan.kv_index,
                                     call, err);
     if (!status)
-        status = burin_staging_fetch(
-                &engine->staging,
-                call->arena + burin_output_offset(
-                                      engine->step, engine->logits, &call->params, call->n),
-                (size_t)batch->n_outputs * (size_t)engine->plan.model->n_vocab *
-                        sizeof(float),
-                &results, err);
+        status = fetch_results(engine, results, err);
     if (!status)
         status = burin_queue_finish(&engine->queue, err);
     if (!status)
         burin_captures_count(&engine->captures, captured, batch->n_sequences);
-    *logits = results;
     return status;
 }
 
@@ -375,12 +474,12 @@ enum burin_status burin_engine_step(
             &engine->kv);
 
     if (engine->batch.n_tokens > 0) {
-        const float *logits = NULL;
-        const enum burin_status status = run_batch(engine, &logits, err);
+        struct results results;
+        enum burin_status status = run_batch(engine, &results, err);
+        for (int i = 0; i < engine->batch.n_sequences && !status; i++)
+            status = finish_part(engine, &engine->batch.parts[i], &results, err);
         if (status)
             return status;
-        for (int i = 0; i < engine->batch.n_sequences; i++)
-            finish_part(engine, &engine->batch.parts[i], logits);
     }
     *n_left = engine->n_running + engine->n_waiting;
     return BURIN_OK;

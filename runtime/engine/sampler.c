@@ -322,6 +322,23 @@ enum burin_status burin_sampling_check(
     return BURIN_OK;
 }
 
+/* One of the candidates, by their weights at this temperature. */
+static int32_t draw_one(
+        struct burin_candidate *c, int n, float most, float temperature, uint64_t random[4])
+{
+    double left = burin_random(random) * weigh(c, n, most, temperature);
+    int drawn = 0;
+    for (int i = 0; i < n; i++) {
+        if (c[i].weight == 0)
+            continue;
+        drawn = i; /* rounding may leave a rest: it goes to the last that has a weight */
+        left -= (double)c[i].weight;
+        if (left < 0)
+            break;
+    }
+    return c[drawn].id;
+}
+
 int32_t burin_sampler_draw(
         struct burin_sampler *sampler,
         const float *logits,
@@ -347,15 +364,67 @@ int32_t burin_sampler_draw(
             n = keep_min_p(c, n, sampling->min_p);
     }
 
-    double left = burin_random(random) * weigh(c, n, most, sampling->temperature);
-    int drawn = 0;
+    return draw_one(c, n, most, sampling->temperature, random);
+}
+
+/* ---- Of the largest alone ------------------------------------------------------------- */
+
+bool burin_sampling_by_top(const struct burin_sampling *sampling)
+{
+    return sampling->temperature == 0 || sampling->top_p < 1 || sampling->min_p > 0 ||
+           (sampling->top_k > 0 && sampling->top_k <= BURIN_TOP);
+}
+
+/* The fewest first ones, in order, that have the share p of `sum`; -1 where all have less. */
+static int first_mass(const struct burin_candidate *c, int n, double p, double sum)
+{
+    double mass = 0;
     for (int i = 0; i < n; i++) {
-        if (c[i].weight == 0)
-            continue;
-        drawn = i; /* rounding may leave a rest: it goes to the last that has a weight */
-        left -= (double)c[i].weight;
-        if (left < 0)
-            break;
+        mass += (double)c[i].weight;
+        if (mass >= p * sum)
+            return i + 1;
     }
-    return c[drawn].id;
+    return -1;
+}
+
+int32_t burin_sampler_draw_top(
+        struct burin_sampler *sampler,
+        const struct burin_top_logits *top,
+        const struct burin_sampling *sampling,
+        uint64_t random[4],
+        bool *decided)
+{
+    struct burin_candidate *c = sampler->candidates;
+    const int most_ids = sampler->n_vocab < BURIN_TOP ? sampler->n_vocab : BURIN_TOP;
+    *decided = true;
+    if (!isfinite(top->log_sum) || !isfinite(top->largest) || top->ids[0] < 0)
+        return -1;
+    if (sampling->temperature == 0)
+        return top->ids[0];
+    int n = 0;
+    for (; n < most_ids && top->ids[n] >= 0 && top->logits[n] > -INFINITY; n++)
+        c[n] = (struct burin_candidate){ .logit = top->logits[n], .id = top->ids[n] };
+    bool all = n < most_ids || n == sampler->n_vocab; /* that can be drawn are here */
+    if (sampling->top_k > 0 && sampling->top_k <= n) {
+        n = sampling->top_k;
+        all = true;
+    }
+
+    double sum = weigh(c, n, top->largest, 1);
+    if (!all) /* of the whole row; no filter but top_k changes it */
+        sum = exp((double)top->log_sum - (double)top->largest);
+    if (sampling->top_k > BURIN_TOP && !all)
+        *decided = false; /* its sum is that of the first top_k */
+    if (sampling->top_p < 1 && *decided) {
+        const int kept = first_mass(c, n, (double)sampling->top_p, sum);
+        all |= kept > 0;
+        n = kept > 0 ? kept : n;
+    }
+    if (sampling->min_p > 0) {
+        const int kept = keep_min_p(c, n, sampling->min_p);
+        all |= kept < n;
+        n = kept;
+    }
+    *decided = *decided && all;
+    return *decided ? draw_one(c, n, top->largest, sampling->temperature, random) : -1;
 }

@@ -15,6 +15,7 @@
 #include "runtime/base/status.h"
 #include "runtime/burin.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct burin_candidate {
@@ -37,6 +38,31 @@ enum burin_status burin_sampler_init(
 /* BURIN_EUSAGE names the parameter that makes no sense, and its range. */
 enum burin_status burin_sampling_check(
         const struct burin_sampling *sampling, struct burin_error *err);
+
+/* What a GPU leaves of a row of logits (gen/ops/top_logits.lua). It decides a draw that keeps none
+ * but these, so that the row itself need not leave the device. */
+enum { BURIN_TOP = 64, BURIN_TOP_WORDS = 2 * BURIN_TOP + 2 };
+struct burin_top_logits {
+    int32_t ids
+            [BURIN_TOP]; /* the largest first, of equals the smaller id; -1: there are less */
+    float logits[BURIN_TOP]; /* theirs */
+    float largest;
+    float log_sum; /* log sum e^x; no finite number where no token can be drawn */
+};
+
+/* Whether rows like this may do for such a draw at all: greedy, top_k up to BURIN_TOP, or a top_p or
+ * min_p that may end within them. */
+bool burin_sampling_by_top(const struct burin_sampling *sampling);
+
+/* A token with the probability that burin_sampler_draw() gives it, or -1; *decided is false where the
+ * whole row is needed, and `random` has been left alone. Candidates stand in another order here, so
+ * the same number may draw another of them. */
+int32_t burin_sampler_draw_top(
+        struct burin_sampler *sampler,
+        const struct burin_top_logits *top,
+        const struct burin_sampling *sampling,
+        uint64_t random[4],
+        bool *decided);
 
 /* A token, or -1 where logits are NaN or +Inf or all are -Inf. A token of -Inf is never
  * drawn. Greedy drawing leaves `random` alone, any other takes one number. */

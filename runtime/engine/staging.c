@@ -31,18 +31,19 @@ enum burin_status burin_staging_send(
 
 enum burin_status burin_staging_fetch(
         const struct burin_staging *staging,
+        size_t place,
         const void *from,
         size_t bytes,
         const void **at,
         struct burin_error *err)
 {
-    *at = staging->copies ? staging->results : from;
+    *at = staging->copies ? staging->results + place : from;
     if (!staging->copies)
         return BURIN_OK;
-    if (bytes > staging->results_bytes)
+    if (place > staging->results_bytes || bytes > staging->results_bytes - place)
         return burin_fail(
-                err, BURIN_ELIMIT, "a run leaves %zu bytes, there is room for %zu", bytes,
-                staging->results_bytes);
+                err, BURIN_ELIMIT, "a run leaves %zu bytes, there is room for %zu",
+                place + bytes, staging->results_bytes);
     return burin_queue_copy_out(
-            staging->queue, staging->results, (uintptr_t)from, bytes, err);
+            staging->queue, staging->results + place, (uintptr_t)from, bytes, err);
 }

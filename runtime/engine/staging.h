@@ -37,9 +37,11 @@ enum burin_status burin_staging_send(
         const struct burin_program_call *of,
         struct burin_error *err);
 
-/* Have `bytes` at the device's address `from` at *at, once the queue has been waited for. */
+/* Have `bytes` at the device's address `from` at *at, once the queue has been waited for; `place` is
+ * where in the host's copy, so that several may be had. */
 enum burin_status burin_staging_fetch(
         const struct burin_staging *staging,
+        size_t place,
         const void *from,
         size_t bytes,
         const void **at,

@@ -5,6 +5,7 @@
 #include "runtime/base/units.h"
 #include "runtime/device/cuda/cache.h"
 #include "runtime/engine/capture.h"
+#include "runtime/engine/sampler.h"
 #include "runtime/plan/runs.h"
 
 #include <stdarg.h>

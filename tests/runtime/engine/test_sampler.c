@@ -249,3 +249,112 @@ SPEC(parameters_that_make_no_sense_are_named)
             burin_sampling_check(&(struct burin_sampling){ 0.7f, -1, 1, 1, -1 }, NULL),
             BURIN_OK);
 }
+
+/* ---- Of the largest alone ---------------------------------------------------------------- */
+
+/* What a GPU would leave of a row. */
+static struct burin_top_logits top_of(const float *logits, int n)
+{
+    struct burin_top_logits top;
+    int32_t order[N];
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+        sum += exp((double)logits[i]);
+    }
+    sorted_by = logits;
+    qsort(order, (size_t)n, sizeof *order, by_logit);
+    for (int i = 0; i < BURIN_TOP; i++) {
+        top.ids[i] = i < n ? order[i] : -1;
+        top.logits[i] = i < n ? logits[order[i]] : 0;
+    }
+    top.largest = logits[order[0]];
+    top.log_sum = (float)log(sum);
+    return top;
+}
+
+SPEC(what_the_largest_decide_is_what_the_whole_row_would_leave)
+{
+    static const int top_ks[] = { 0, 1, 5, 64, 65, 100 };
+    static const float top_ps[] = { 1.0f, 0.999f, 0.9f, 0.5f };
+    static const float min_ps[] = { 0, 0.001f, 0.2f };
+    struct burin_sampler sampler = a_sampler(N);
+    int n_decided = 0, n_left = 0;
+    for (unsigned seed = 1; seed <= 40; seed++)
+        for (int i = 0; i < 6 * 4 * 3; i++) {
+            const struct burin_sampling s = { .temperature = 0.8f,
+                                              .top_k = top_ks[i % 6],
+                                              .top_p = top_ps[i / 6 % 4],
+                                              .min_p = min_ps[i / 24] };
+            float logits[N];
+            bool allowed[N], decided = false;
+            uint64_t random[4], kept[4];
+            some_logits(logits, N, seed);
+            if (seed % 3 == 0) /* a flat row: its largest have little of it */
+                for (int k = 0; k < N; k++)
+                    logits[k] /= 50;
+            const struct burin_top_logits top = top_of(logits, N);
+            allowed_by_definition(logits, N, &s, allowed);
+            burin_random_init(random, seed);
+            memcpy(kept, random, sizeof kept);
+
+            const int32_t token =
+                    burin_sampler_draw_top(&sampler, &top, &s, random, &decided);
+
+            if (decided)
+                assert_true(token >= 0 && allowed[token]);
+            else
+                assert_memory_equal(random, kept, sizeof kept);
+            assert_true(decided || !(s.top_k > 0 && s.top_k <= BURIN_TOP));
+            assert_true(burin_sampling_by_top(&s) || !decided);
+            n_decided += decided;
+            n_left += !decided;
+        }
+    assert_true(n_decided > 1000 && n_left > 100);
+}
+
+SPEC(the_largest_come_as_often_as_their_probability_says)
+{
+    struct burin_sampler sampler = a_sampler(N);
+    const struct burin_sampling s = { .temperature = 1, .top_k = 4, .top_p = 1 };
+    float logits[N];
+    int count[N] = { 0 };
+    uint64_t random[4];
+    bool decided;
+    for (int i = 0; i < N; i++)
+        logits[i] = -20;
+    logits[7] = logf(4);
+    logits[3] = logf(3);
+    logits[90] = logf(2);
+    logits[1] = logf(1);
+    const struct burin_top_logits top = top_of(logits, N);
+    burin_random_init(random, 5);
+    for (int i = 0; i < 100000; i++)
+        count[burin_sampler_draw_top(&sampler, &top, &s, random, &decided)]++;
+    assert_in_range(count[7], 39300, 40700);
+    assert_in_range(count[3], 29300, 30700);
+    assert_in_range(count[90], 19300, 20700);
+    assert_in_range(count[1], 9300, 10700);
+}
+
+SPEC(greedy_by_the_largest_is_greedy_and_no_number_draws_nothing)
+{
+    struct burin_sampler sampler = a_sampler(N);
+    float logits[N];
+    uint64_t random[4] = { 1, 2, 3, 4 };
+    bool decided;
+    some_logits(logits, N, 9);
+    struct burin_top_logits top = top_of(logits, N);
+    assert_int_equal(
+            burin_sampler_draw_top(&sampler, &top, &burin_greedy, random, &decided),
+            burin_argmax(logits, N));
+    assert_true(decided && random[0] == 1);
+
+    top.log_sum = NAN;
+    assert_int_equal(
+            burin_sampler_draw_top(&sampler, &top, &burin_greedy, random, &decided), -1);
+    top.log_sum = INFINITY;
+    assert_int_equal(
+            burin_sampler_draw_top(&sampler, &top, &burin_greedy, random, &decided), -1);
+    assert_true(decided);
+}

@@ -19,6 +19,11 @@
 -- A segment is summed from zero, step by step; segments are added in order, from zero. Kernels for few
 -- rows and for many do the same, so a row's bits depend on nothing but the row and the weights.
 
+--
+-- Under --fast-gemm plain products of many rows may be cuBLASLt's, which reads no tiles: a kernel
+-- unpacks the matrix into scratch, as bf16 and row by row, and runtime/device/cuda/multiply.c has it
+-- multiplied from there. Neither is planned where the option isn't given.
+
 local size = require "gen.size"
 local tiles = require "gen.tiles"
 
@@ -27,6 +32,10 @@ local cuda_tiles = {}
 local MOST_SEGMENTS = 16
 local THREADS = 128 -- of a block for many rows: four warps, a tile each
 local FEW = 32      -- rows up to which a block has eight of them: more blocks, each quicker
+
+local FAST_MOST = 512 << 20     -- bytes of an unpacked matrix: larger ones keep our kernels
+local FAST_WORKSPACE = 32 << 20 -- of cuBLASLt's own, as NVIDIA recommends for Hopper and later
+local FAST_ALIGN = 256          -- bytes: both may begin so much later
 
 local types = { bf16 = "u16", f32 = "float", u8 = "u8" }
 
@@ -62,10 +71,18 @@ local function product(node, options)
     sums_weights = options.pixels or false,
   }
   local needs = { tile, rows }
+  local unpack = {
+    template = "cuda/unpack.cu", name = "unpack_" .. tail, needs = { tile }, threads = 128,
+    blocks = { tostring((steps + 3) // 4), "(n_out + 31) / 32" }, fast_gemm = true,
+    params = {
+      k = k_name, steps = steps, tile_bytes = params.tile_bytes, weight = tile.name,
+      words = params.words, format = format.name,
+    },
+  }
   local kind = options.activation and "_glu" or options.clips and "_clipped"
     or options.pixels and "_pixels" or ""
   return {
-    tail = tail, segments = (steps + segment - 1) // segment, params = params,
+    tail = tail, unpack = unpack, segments = (steps + segment - 1) // segment, params = params,
     many = {
       template = "cuda/product.cu", name = "product" .. kind .. "_" .. tail, needs = needs,
       params = params,
@@ -84,12 +101,28 @@ local function gated(activation)
   }
 end
 
+-- Bytes that cuBLASLt needs for a product, and what launches it, where it may have it: whole rows of
+-- bf16 whose addresses it can read 16 bytes at a time. Rows of logits are few.
+local function fast(node, p, options)
+  local weight, x = node.inputs.weight, node.inputs[options.x]
+  local n, k = size.of(weight.dims[1]):value(), size.of(weight.dims[2]):value()
+  local bytes = n * k * 2
+  if not options.plain or x.dtype ~= "bf16" or x.dims[1] == "outputs" or n % 8 ~= 0 or k % 8 ~= 0
+    or bytes > FAST_MOST then
+    return nil
+  end
+  bytes = (bytes + FAST_ALIGN - 1) // FAST_ALIGN * FAST_ALIGN
+  return bytes + FAST_WORKSPACE + FAST_ALIGN, {
+    unpack = p.unpack, k = p.params.k, y_dtype = node.y.dtype, adds = options.adds or false,
+  }
+end
+
 -- Names of kernels tell what their results are, where these aren't bf16.
 local function suffix(node) return node.y.dtype == "bf16" and "" or "_" .. node.y.dtype end
 
 -- The launch of x times weight. options: op, x (the input's name), text (what it computes), args (with
 -- "n_out=..."), name (the kernel's, up to format and k); strided, adds, clips, activation; pixels =
--- { scale, shift, bias }.
+-- { scale, shift, bias }; plain where cuBLASLt can compute it.
 function cuda_tiles.linear(node, options)
   local p = product(node, options)
   if not p then return { kernels = 1 } end
@@ -109,8 +142,11 @@ function cuda_tiles.linear(node, options)
   for key, value in pairs(params) do few[key] = value end
   few.product = p.few.name
   local name = options.name .. "_" .. p.tail .. suffix(node)
+  local fast_scratch, fast_product = fast(node, p, options)
   return {
+    fast_scratch = fast_scratch,
     launches = { {
+      fast = fast_product,
       template = "cuda/linear.cu", name = name, params = params, needs = { p.many, gate },
       args = options.args, threads = THREADS,
       blocks = {

@@ -84,7 +84,7 @@ function node.kernel(op, section, context, kv_dtype)
   return op.def.kernel(node.face(op, section, context, kv_dtype), context.family)
 end
 
--- What a CUDA family launches for it: { kernels, copies, scratch, launches }; without `launches` it is
+-- What a CUDA family launches for it: { kernels, copies, scratch, fast_scratch, launches }; without `launches` it is
 -- planned only.
 function node.launches(op, section, context, kv_dtype)
   local cuda = op.def.cuda
@@ -98,7 +98,8 @@ function node.launches(op, section, context, kv_dtype)
   end
   if not cuda.launches then return cuda end
   return {
-    kernels = #cuda.launches, copies = cuda.copies, scratch = cuda.scratch, launches = cuda.launches,
+    kernels = #cuda.launches, copies = cuda.copies, scratch = cuda.scratch,
+    fast_scratch = cuda.fast_scratch, launches = cuda.launches,
   }
 end
 
@@ -115,11 +116,14 @@ function node.args(op, section, context, kv_dtype)
   return args
 end
 
--- Bytes of scratch: of a thread on a CPU, of a launch on a GPU.
+-- Bytes of scratch: of a thread on a CPU, of a launch on a GPU; and there of one under --fast-gemm.
 function node.scratch(op, section, context, kv_dtype)
-  if context.family.sm then return node.launches(op, section, context, kv_dtype).scratch or 0 end
-  if not op.def.scratch then return 0 end
-  return op.def.scratch(node.face(op, section, context, kv_dtype), context.family) or 0
+  if context.family.sm then
+    local found = node.launches(op, section, context, kv_dtype)
+    return found.scratch or 0, found.fast_scratch or 0
+  end
+  if not op.def.scratch then return 0, 0 end
+  return op.def.scratch(node.face(op, section, context, kv_dtype), context.family) or 0, 0
 end
 
 return node

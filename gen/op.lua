@@ -25,7 +25,8 @@
 --                                        it gives nil, no CPU runs it yet: it is planned only
 --     cuda = { kernels = 1 },            what a GPU launches for it, or function(node, family): how many
 --                                        kernels where nobody has written them yet, else `launches`;
---                                        copies; bytes of scratch, of all of them together
+--                                        copies; bytes of scratch, of all of them together, and
+--                                        of fast_scratch, which under --fast-gemm takes its place
 --     reads = { "positions" },           inputs that an engine fills, beside its own
 --     wide = true,                       its result is f32 in every family
 --     share = function(x, weight)        shapes in; of its weights' bytes, what a step of one token
@@ -59,7 +60,9 @@
 -- `args` is an argument of the kernel, in order: a device address or an int. A text that is copied
 -- gets a name, "n=D_MODEL". `blocks` are up to three C expressions in the names of args ("n_rows" for
 -- "rows"). `few = { rows = 8, name, params, blocks, ... }` is what takes its place where there are so
--- few rows (few.by names another count than n_rows); what it doesn't say is as said without.
+-- few rows (few.by names another count than n_rows); what it doesn't say is as said without. `fast`,
+-- of a launch that is a plain product, is how cuBLASLt has it: { unpack, k, y_dtype, adds }, where unpack
+-- is the kernel that leaves its weights in scratch (gen/cuda_tiles.lua).
 --
 -- args are C texts after `t`: an input's name or "y" is its pointer, "x_stride" or "y_stride"
 -- the elements between its rows, "rows" the count of the op's extent, "scratch", "pages" (this

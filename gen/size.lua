@@ -10,7 +10,9 @@ local size = {}
 
 -- In the order of enum burin_extent and enum burin_param, runtime/model.h.
 size.extents = { "tokens", "sequences", "outputs", "soft" }
-size.params = { "max_context", "max_pages", "max_sequences", "threads", "draft", "max_soft" }
+size.params = {
+  "max_context", "max_pages", "max_sequences", "threads", "draft", "max_soft", "fast_gemm",
+}
 size.MAX_TERMS = 4
 size.extent_names = {}
 for _, name in ipairs(size.extents) do size.extent_names[name] = true end

@@ -28,7 +28,8 @@ enum burin_param {
     BURIN_MAX_SEQUENCES, /* sequences at once */
     BURIN_THREADS,
     BURIN_DRAFT,    /* tokens drafted a step, 0 for none */
-    BURIN_MAX_SOFT, /* rows of the encoder cache */
+    BURIN_MAX_SOFT,  /* rows of the encoder cache */
+    BURIN_FAST_GEMM, /* 1: cuBLASLt may do plain dense products of many rows, else 0 */
     BURIN_N_PARAMS
 };
 
@@ -262,6 +263,7 @@ struct burin_kernel {
     const char *text;
     int threads;      /* of a block */
     int shared_bytes; /* of dynamic shared memory, at most */
+    bool fast_gemm;   /* needed under --fast-gemm only */
 };
 
 /* A kernel compiled when the binary was built. */

@@ -48,7 +48,7 @@ end
 -- gen/op.lua says what an argument may be.
 function File:argument(arg, op, inputs, access)
   local of_stride, extent = arg:match "^(.*)_stride$", arg:match "^n_(.*)$"
-  local has_scratch = (self.program.scratch[op.phase] or 0) > 0
+  local has_scratch = structs.has_scratch(self.program, op.phase)
   if inputs[arg] then return pointer(inputs[arg], access) end
   if arg == "ring" and op.layer then return self:ring_of(op) end
   if arg == "scratch" then

@@ -10,6 +10,7 @@ local kernels = require "gen.emit.kernels"
 local node = require "gen.node"
 local standard = require "gen.standard"
 local size = require "gen.size"
+local structs = require "gen.emit.structs"
 local text = require "gen.emit.text"
 
 local emit = {}
@@ -55,7 +56,7 @@ function File:kernel(spec)
   local name = self.kernels.add(spec)
   local known = self.of_name[name]
   if not known then
-    known = { name = name, threads = spec.threads, shared = 0 }
+    known = { name = name, threads = spec.threads, shared = 0, fast_gemm = spec.fast_gemm }
     self.of_name[name] = known
     self.list[#self.list + 1] = known
   end
@@ -72,6 +73,24 @@ local function launch_line(indent, name, spec)
   return text.call(indent, "burin_launch", { "t", kernel_number(name),
     ("(struct burin_blocks){ %s }"):format(table.concat(blocks, ", ")), tostring(spec.threads),
     tostring(spec.shared or 0), "args" }, ";")
+end
+
+-- Under --fast-gemm the product may be cuBLASLt's.
+function File:fast_branch(fast)
+  local name = self:kernel(fast.unpack)
+  return table.concat({
+    "    const struct burin_product product = {",
+    ("        .unpack = %s, .unpack_blocks = { %s, 1 }, .unpack_threads = %d,"):format(kernel_number(name),
+      table.concat(fast.unpack.blocks, ", "), fast.unpack.threads),
+    "        .y = y, .y_stride = y_stride, .x = x, .weight = weight,",
+    ("        .n_out = n_out, .k = %s, .n_rows = n_rows, .y_dtype = BURIN_%s, .adds = %s,"):format(fast.k,
+      fast.y_dtype:upper(), tostring(fast.adds)),
+    "        .scratch = scratch, .scratch_bytes = scratch_bytes,",
+    "    };",
+    "",
+    "    if (burin_fast_product(t, &product))",
+    "        return;",
+  }, "\n")
 end
 
 -- What launches a kernel, or the one for few rows: written once. Returns its name.
@@ -93,10 +112,15 @@ function File:launcher(launch, op)
     params[i + 1] = (is_int and "int " or "const void *") .. c_name
     args[i] = "&" .. c_name
   end
+  if launch.fast then
+    params[#params + 1] = "const void *scratch"
+    params[#params + 1] = "int scratch_bytes"
+  end
   local lines = { text.declare("static void " .. name, params), "{" }
   lines[#lines + 1] = text.call("    ", "void *args[] = ", args, ";"):gsub("= %(\n", "= {\n")
     :gsub("= %(", "= { "):gsub("%);$", " };")
   lines[#lines + 1] = ""
+  if launch.fast then lines[#lines + 1] = self:fast_branch(launch.fast) end
   if few then
     lines[#lines + 1] = ("    if (%s <= %d)"):format(few.by or "n_rows", few.rows)
     lines[#lines + 1] = launch_line("        ", few.kernel_name, few)
@@ -122,7 +146,12 @@ end
 
 function File:call(op, section, access, kv_dtype)
   for _, launch in ipairs(node.launches(op, section, self.context, kv_dtype).launches) do
-    self:put(text.call("    ", self:launcher(launch, op), self:arguments(launch, op, access), ";"))
+    local args = self:arguments(launch, op, access)
+    if launch.fast then
+      args[#args + 1] = self:argument("scratch", op, {}, access)
+      args[#args + 1] = structs.scratch_total(self.program, op.phase)
+    end
+    self:put(text.call("    ", self:launcher(launch, op), args, ";"))
   end
 end
 
@@ -176,8 +205,8 @@ function emit.family(model, family, name, options)
     "static const struct burin_kernel kernels[] = {" }
   for _, kernel in ipairs(self.list) do
     local unit = self.kernels.unit(kernel.name)
-    sources[#sources + 1] = ("    { .name = %s, .threads = %d, .shared_bytes = %d, .text =\n%s },"):format(
-      text.string(kernel.name), kernel.threads, kernel.shared,
+    sources[#sources + 1] = ("    { .name = %s, .threads = %d, .shared_bytes = %d,%s .text =\n%s },"):format(
+      text.string(kernel.name), kernel.threads, kernel.shared, kernel.fast_gemm and " .fast_gemm = true," or "",
       text.lines("        ", self:sizes_in(unit) .. unit))
   end
   sources[#sources + 1] = "};\n/* clang-format on */\n"

@@ -23,7 +23,23 @@ function structs.scratch_bytes(program, phase)
   return (program.prefix .. program.phases[phase].name .. "_scratch"):upper()
 end
 
-local function has_scratch(program, phase) return (program.scratch[phase] or 0) > 0 end
+-- What a launch has beyond that under --fast-gemm.
+function structs.fast_bytes(program, phase)
+  return (program.prefix .. program.phases[phase].name .. "_fast_gemm"):upper()
+end
+
+-- The C expression for all of them.
+function structs.scratch_total(program, phase)
+  if (program.fast_scratch[phase] or 0) == 0 then return "0" end
+  return structs.scratch_bytes(program, phase) .. " + " .. structs.fast_bytes(program, phase)
+end
+
+local function fast_scratch(program, phase) return program.fast_scratch[phase] or 0 end
+
+function structs.has_scratch(program, phase)
+  return (program.scratch[phase] or 0) + fast_scratch(program, phase) > 0
+end
+local has_scratch = structs.has_scratch
 
 -- ---- Weights ----------------------------------------------------------------------------
 
@@ -215,8 +231,10 @@ function structs.buffers(put, program, gpu)
   for i = 1, #program.phases do
     if has_scratch(program, i) then
       scratch = true
+      local fast = fast_scratch(program, i)
       put("    uint8_t *%s; /* %d B%s */", structs.scratch_field(program, i), program.scratch[i],
-        gpu and "" or ", this thread's own")
+        fast > 0 and (", %d B more under --fast-gemm"):format(fast) or gpu and ""
+        or ", this thread's own")
     end
   end
   put("};")
@@ -238,6 +256,12 @@ function structs.buffers(put, program, gpu)
   if scratch and not gpu then
     put("    const size_t n_threads = (size_t)call->params.value[BURIN_THREADS];")
   end
+  for i = 1, #program.phases do
+    if fast_scratch(program, i) > 0 then
+      put("    const size_t fast_gemm = (size_t)call->params.value[BURIN_FAST_GEMM];")
+      break
+    end
+  end
   local begin, phases = {}, "call->arena" -- of a row of the costs
   for i = 1, program.n_carried do
     local row = program.costs[i]
@@ -253,8 +277,13 @@ function structs.buffers(put, program, gpu)
   for i, phase in ipairs(program.phases) do
     begin[program.costs[program.n_carried + i]] = phase.name
     if has_scratch(program, i) then
-      put("    uint8_t *%s = %s + %s%s;", phase.name, phases, structs.scratch_bytes(program, i),
-        gpu and "" or " * n_threads")
+      local own = structs.scratch_bytes(program, i)
+      if fast_scratch(program, i) > 0 then
+        put(text.assign("    ", "uint8_t *" .. phase.name, ("%s + %s + %s * fast_gemm"):format(phases, own,
+          structs.fast_bytes(program, i))))
+      else
+        put("    uint8_t *%s = %s + %s%s;", phase.name, phases, own, gpu and "" or " * n_threads")
+      end
     else
       put("    uint8_t *%s = %s;", phase.name, phases)
     end
@@ -343,6 +372,10 @@ function structs.numbers(put, program, layouts, gpu)
     if has_scratch(program, i) then
       lines[#lines + 1] = ("    %s = %d, /* bytes a %s */"):format(
         structs.scratch_bytes(program, i), program.scratch[i], gpu and "launch" or "thread")
+    end
+    if fast_scratch(program, i) > 0 then
+      lines[#lines + 1] = ("    %s = %d, /* more of them under --fast-gemm */"):format(
+        structs.fast_bytes(program, i), fast_scratch(program, i))
     end
   end
   local entries = structs.groups(program)

@@ -42,7 +42,7 @@ return op.define "linear" {
     local n = size.of(node.inputs.weight.dims[1]):value()
     return cuda_tiles.linear(node, {
       op = "linear", x = "x", name = adds and "linear_add" or "linear",
-      text = adds and "y + x w'" or "x w'", strided = true, adds = adds,
+      text = adds and "y + x w'" or "x w'", strided = true, adds = adds, plain = true,
       args = { "y", "y_stride", "x", "weight", "n_out=" .. node.dim_name(n), "rows" },
     })
   end,

@@ -7,8 +7,9 @@
 -- a region, live ranges are placed one after the other, each in the smallest gap that holds it;
 -- first scratch, then buffers of fixed size, then those that grow.
 -- What one phase makes and a later one reads is carried, in regions before all phases', one for
--- each extent. Leaves program.buffers (with row, offset and bytes), program.scratch,
--- program.costs (n_carried of them first), and each operation's scratch_bytes.
+-- each extent. Leaves program.buffers (with row, offset and bytes), program.scratch, what a phase has
+-- beyond it under --fast-gemm as program.fast_scratch, program.costs (n_carried of them first), and
+-- each operation's scratch_bytes.
 
 local graph = require "gen.graph"
 local node = require "gen.node"
@@ -168,15 +169,21 @@ end
 -- The largest scratch of any operation of each phase: a thread's own on a CPU, all of it on a GPU.
 local function place_scratch(program, flat, context)
   local family = context.family
-  program.scratch = {}
+  local fast_most = {}
+  program.scratch, program.fast_scratch = {}, {}
   for _, row in ipairs(flat) do
-    local op, bytes = row.op, 0
+    local op, bytes, fast = row.op, 0, 0
     for _, kv_dtype in ipairs(family.kv_dtypes) do
-      bytes = math.max(bytes, node.scratch(op, row.section, context, kv_dtype))
+      local own, own_fast = node.scratch(op, row.section, context, kv_dtype)
+      bytes, fast = math.max(bytes, own), math.max(fast, own_fast)
     end
     op.scratch_bytes = bytes
     local most = program.scratch[op.phase] or 0
     program.scratch[op.phase] = math.max(most, round_up(bytes, FIXED_UNIT))
+    fast_most[op.phase] = math.max(fast_most[op.phase] or 0, round_up(fast, FIXED_UNIT))
+  end
+  for phase, most in pairs(fast_most) do
+    program.fast_scratch[phase] = math.max(0, most - program.scratch[phase])
   end
 end
 
@@ -245,7 +252,8 @@ return function(program, context)
   local unit = context.family.sm and size.of(1) or size.param "threads"
   for i, phase in ipairs(program.phases) do
     local row = { phase = phase.name, extent = phase.extent, of_phase = i }
-    place_row(program, row, in_phase[i], unit * (program.scratch[i] or 0))
+    local fast = size.param "fast_gemm" * (program.fast_scratch[i] or 0)
+    place_row(program, row, in_phase[i], unit * (program.scratch[i] or 0) + fast)
   end
   program.buffers, program.n_ops = buffers, #flat
   return program

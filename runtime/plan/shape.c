@@ -21,6 +21,7 @@ static const char *const param_words[BURIN_N_PARAMS] = {
     [BURIN_THREADS] = "threads",
     [BURIN_DRAFT] = "draft",
     [BURIN_MAX_SOFT] = "max_soft",
+    [BURIN_FAST_GEMM] = "fast_gemm",
 };
 
 const char *burin_extent_name(enum burin_extent extent)

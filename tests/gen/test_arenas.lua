@@ -35,7 +35,7 @@ for i = 0, 39 do sizes[i + 1] = math.floor(64 * 1.17 ^ i) end
 
 local threads = 3
 local function at(x, row, n)
-  return size.at(x, { [row.extent] = n, threads = threads })
+  return size.at(x, { [row.extent] = n, threads = threads, fast_gemm = 0 })
 end
 
 -- The buffers of a region that grow, or those that don't, with their bytes at n: as they are, and

@@ -4,6 +4,7 @@
 local spec = require "tests.support.spec"
 local describe = require "tests.gen.describe"
 local generate = require "gen.generate"
+local size = require "gen.size"
 
 local function files(name, variant, options)
   local model = describe.file(name, variant)
@@ -94,9 +95,37 @@ spec("every launch is of a kernel in the table, in its order", function()
     for number in all["sm80.c"]:gmatch "burin_launch%(%s*t, KERNEL_([A-Z0-9_]+)," do
       launched[number:lower()] = true
     end
+    for number in all["sm80.c"]:gmatch "%.unpack = KERNEL_([A-Z0-9_]+)," do launched[number:lower()] = true end
     for _, name in ipairs(names) do
       if not launched[name] then error(name .. " is never launched") end
     end
+  end
+end)
+
+spec("under --fast-gemm a plain product may be cuBLASLt's, out of scratch that is planned then only", function()
+  local all, _, families = files("llama_tiny", "groups", { quant = "q4_0", target = "cuda" })
+  local body = all["sm80.c"]:match "static void linear_add_q4_0_d_ff%(.-\n}\n"
+  spec.contains(body, ".unpack = KERNEL_UNPACK_Q4_0_D_FF, .unpack_blocks = { 2, (n_out + 31) / 32, 1 },")
+  spec.contains(body, ".k = D_FF, .n_rows = n_rows, .y_dtype = BURIN_BF16, .adds = true,")
+  spec.contains(body, "    if (burin_fast_product(t, &product))\n        return;\n    if (n_rows <= 32)\n")
+  spec.contains(all["sm80_kernels.c"], '"unpack_q4_0_d_ff", .threads = 128, .shared_bytes = 0, .fast_gemm = true,')
+
+  local program = families[1].programs[1]
+  local function fixed(i, fast_gemm)
+    return size.at(program.costs[i].bytes, { tokens = 0, outputs = 0, fast_gemm = fast_gemm })
+  end
+  local w_down = 160 * 64 * 2 -- the largest, and what cuBLASLt works in
+  spec.equal(fixed(2, 1), w_down + (32 << 20) + 256)
+  if fixed(2, 0) >= 1 << 20 then error "room for cuBLASLt without the option" end
+  spec.equal(fixed(3, 1), fixed(3, 0)) -- few rows have logits
+end)
+
+spec("matrices that cuBLASLt can't read in whole words, and experts, keep our kernels", function()
+  local all = files("llama_tiny", "small", { quant = "bf16", target = "cuda" })
+  spec.contains(all["sm80.c"], "burin_fast_product")
+  local experts = files("gemma4_tiny", "26b-a4b", { target = "cuda" })["sm80.c"]
+  for body in experts:gmatch "static void [a-z_]*experts[a-z0-9_]*%(.-\n}\n" do
+    if body:find "burin_fast_product" then error(body) end
   end
 end)
 

@@ -51,7 +51,7 @@ local function sizes()
     for _, outputs in ipairs { 0, 1, 5, 2048 } do
       for _, threads in ipairs { 1, 2, 7 } do
         list[#list + 1] = { tokens = tokens, outputs = math.min(outputs, tokens), threads = threads, sequences = 1,
-          max_pages = 8, max_context = 512, max_sequences = 1, draft = 0 }
+          max_pages = 8, max_context = 512, max_sequences = 1, draft = 0, fast_gemm = threads % 2 }
       end
     end
   end
@@ -154,7 +154,7 @@ spec("what phases carry lies apart for each extent", function()
     spec.equal(program.n_carried, 2)
     spec.equal(program.costs[1].phase .. " " .. program.costs[1].extent, "carried tokens")
     spec.equal(program.costs[2].phase .. " " .. program.costs[2].extent, "carried_outputs outputs")
-    local n = { tokens = 7, outputs = 3, threads = 2 }
+    local n = { tokens = 7, outputs = 3, threads = 2, fast_gemm = 0 }
     for i, a in ipairs(program.buffers) do
       for j = 1, i - 1 do
         local b = program.buffers[j]

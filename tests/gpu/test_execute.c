@@ -31,7 +31,7 @@ static struct burin_kernel kernels[] = {
       "    if (threadIdx.x == 0)\n"
       "        y[blockIdx.x] = sum + (float)add;\n"
       "}\n",
-      N, 0 },
+      N, 0, false },
 };
 static struct burin_cuda_code code = { "", 1, kernels, NULL };
 

@@ -73,6 +73,31 @@ spec("a linear adds to what lies there, and to nothing beside it", function()
 end)
 
 for _, c in ipairs {
+  { format = "bf16", k = 72, n = 40 },
+  { format = "f16", k = 64, n = 48 },
+  { format = "f32", k = 136, n = 24 },
+  { format = "q4_0", k = 96, n = 72 },
+  { format = "q4_1", k = 160, n = 40 },
+  { format = "q8_0", k = 32, n = 136 },
+} do
+  spec(("%s weights, %d columns, unpacked for cuBLASLt are the bf16 that our kernels multiply"):format(c.format,
+    c.k), function()
+    local tiles, _, rounded = weights.matrix(c.format, c.n, c.k)
+
+    local out = harness.run_unpack {
+      op = "linear",
+      node = {
+        inputs = { x = { dims = { "tokens", c.k } }, weight = { dims = { c.n, c.k }, format = c.format } },
+        y = { dims = { "tokens", c.n } },
+      },
+      args = { scratch = harness.result("bf16", c.n * c.k), weight = weights.bytes(tiles), n_out = c.n },
+    }
+
+    harness.compare(out.scratch, rounded, "exact")
+  end)
+end
+
+for _, c in ipairs {
   { format = "bf16", k = 140, n = 48, rows = 4, activation = "silu" },
   { format = "q4_1", k = 96, n = 40, rows = 9, activation = "gelu_tanh", dtype = "f32" },
   { format = "f32", k = 60, n = 129, rows = 2, activation = "gelu_tanh" },

@@ -266,6 +266,7 @@ void burin_cuda_close(struct burin_cuda *cuda)
 {
     const struct burin_driver *driver = cuda->driver;
     if (cuda->context) {
+        burin_multiplier_close(cuda->multiplier);
         for (int i = 0; i < cuda->n_modules; i++)
             driver->cuModuleUnload(cuda->modules[i]);
         if (cuda->clock)

@@ -50,6 +50,7 @@ struct burin_cuda_found {
 };
 
 struct burin_cuda_mapping; /* private: memory.c */
+struct burin_multiplier;   /* private: multiply.c */
 
 struct burin_cuda {
     struct burin_device device;
@@ -71,7 +72,8 @@ struct burin_cuda {
     struct burin_cu_event *clock; /* the event that event times are counted from */
     double clock_ms;              /* and its own time */
     bool capturing;
-    int n_captured; /* kernels of the capture so far */
+    int n_captured;                      /* kernels of the capture so far */
+    struct burin_multiplier *multiplier; /* multiply.c; NULL without --fast-gemm */
 };
 
 enum burin_status burin_cuda_count(
@@ -97,6 +99,12 @@ enum burin_status burin_cuda_context(struct burin_cuda *cuda, struct burin_error
 
 /* Let this thread, too, use the device. */
 enum burin_status burin_cuda_use(struct burin_cuda *cuda, struct burin_error *err);
+
+/* Let cuBLASLt do plain dense products of many rows in runs whose BURIN_FAST_GEMM is 1: before
+ * the kernels are loaded, since it needs some of its own. A result's bits may depend on the
+ * number of rows then. Graphs keep our kernels, and so does a virtual GPU that nothing was
+ * opened for. BURIN_EMISSING where the library is not there. */
+enum burin_status burin_cuda_fast_gemm(struct burin_cuda *cuda, struct burin_error *err);
 
 /* Compile (compile.h) for this device and load all kernels of `code`, which stays in place.
  * BURIN_ELIMIT where the device has too little shared memory or too few registers for one.

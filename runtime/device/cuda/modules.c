@@ -161,6 +161,7 @@ static enum burin_status load_or_mend(
 
 static enum burin_status load_all(
         struct burin_cuda *cuda,
+        const bool *wanted,
         struct burin_compiling *compiling,
         struct burin_compiled *compiled,
         struct burin_compile_counts *counts,
@@ -169,7 +170,8 @@ static enum burin_status load_all(
 {
     enum burin_status status = BURIN_OK;
     for (int i = 0; i < cuda->code->n_kernels && !status; i++)
-        status = load_or_mend(cuda, i, compiling, compiled, counts, arena, err);
+        if (wanted[i])
+            status = load_or_mend(cuda, i, compiling, compiled, counts, arena, err);
     return status;
 }
 
@@ -183,19 +185,22 @@ enum burin_status burin_cuda_load(
     const size_t n = (size_t)code->n_kernels;
     struct burin_arena images = { 0 };
     struct burin_compiled *compiled = BURIN_TAKE(&images, n, struct burin_compiled);
+    bool *wanted = BURIN_TAKE(&images, n, bool);
     cuda->code = code;
     cuda->functions = BURIN_TAKE(&cuda->arena, n, void *);
     cuda->modules = BURIN_TAKE(&cuda->arena, n, struct burin_cu_module *);
 
-    if (!compiled || !cuda->functions || !cuda->modules) {
+    if (!compiled || !wanted || !cuda->functions || !cuda->modules) {
         burin_arena_close(&images);
         return burin_fail(err, BURIN_ENOMEM, "no host memory for a list of %zu kernels", n);
     }
+    for (size_t i = 0; i < n; i++)
+        wanted[i] = !code->kernels[i].fast_gemm || cuda->multiplier;
     enum burin_status status = burin_compile(
-            code, NULL, burin_arch_of(cuda->found.sm).name, compiling, &images, compiled,
+            code, wanted, burin_arch_of(cuda->found.sm).name, compiling, &images, compiled,
             counts, err);
     if (!status)
-        status = load_all(cuda, compiling, compiled, counts, &images, err);
+        status = load_all(cuda, wanted, compiling, compiled, counts, &images, err);
     burin_arena_close(&images);
     return status;
 }

@@ -28,6 +28,9 @@ struct burin_stream burin_cuda_enqueueing(
         struct burin_cu_stream *stream,
         struct burin_stream_failure *failure);
 
+/* multiply.c; NULL may be closed. */
+void burin_multiplier_close(struct burin_multiplier *multiplier);
+
 /* memory.c: the granule of cuMemCreate() for this device, and the functions that use it. */
 enum burin_status burin_cuda_granule(
         struct burin_cuda *cuda, size_t *granule, struct burin_error *err);

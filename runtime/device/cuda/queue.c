@@ -91,9 +91,12 @@ enum burin_status burin_cuda_run(
         const struct burin_call *call,
         struct burin_error *err)
 {
+    struct burin_cuda *cuda = burin_cuda_of(queue->device);
     struct burin_stream_failure failure = { .status = BURIN_OK };
-    const struct burin_stream stream = burin_cuda_enqueueing(
-            burin_cuda_of(queue->device), burin_cuda_stream(queue), &failure);
+    struct burin_stream stream =
+            burin_cuda_enqueueing(cuda, burin_cuda_stream(queue), &failure);
+    if (call->params.value[BURIN_FAST_GEMM]) /* else there is no scratch for it */
+        stream.multiplier = cuda->multiplier;
     program->enqueue[kv](&stream, call);
     return burin_stream_status(&stream, err);
 }

@@ -142,9 +142,9 @@ static struct burin_nvrtc nvrtc = {
  * ------------------------------------------------------------------------ */
 
 static const struct burin_kernel kernels[] = {
-    { "first", "void first() {}", 128, 0 },
-    { "second", "void second() {}", 64, 0 },
-    { "third", "void third() {}", 256, 512 },
+    { "first", "void first() {}", 128, 0, false },
+    { "second", "void second() {}", 64, 0, false },
+    { "third", "void third() {}", 256, 512, false },
 };
 static const struct burin_cuda_code code = {
     .prelude = "prelude",
@@ -234,7 +234,7 @@ SPEC(any_number_of_threads_gives_the_same)
 
 SPEC(a_text_that_does_not_compile_is_told_with_kernel_architecture_and_log)
 {
-    const struct burin_kernel wrong[] = { kernels[0], { "wrong", "WRONG", 1, 0 } };
+    const struct burin_kernel wrong[] = { kernels[0], { "wrong", "WRONG", 1, 0, false } };
     const struct burin_cuda_code bad = { .prelude = "", .n_kernels = 2, .kernels = wrong };
     struct burin_compiling how = { .nvrtc = &nvrtc, .n_threads = 2 };
     struct burin_error err = { 0 };
@@ -450,13 +450,13 @@ static const struct burin_kernel real_kernels[] = {
       "{\n"
       "    y[threadIdx.x] += x[threadIdx.x];\n"
       "}\n",
-      128, 0 },
+      128, 0, false },
     { "mistaken",
       "extern \"C\" __global__ void mistaken(float *y)\n"
       "{\n"
       "    y[0] = nobody;\n"
       "}\n",
-      128, 0 },
+      128, 0, false },
     { "spilling",
       "extern \"C\" __global__ __launch_bounds__(1024, 2) void spilling(float *y)\n"
       "{\n"
@@ -465,7 +465,7 @@ static const struct burin_kernel real_kernels[] = {
       "    __syncthreads();\n"
       "    for (int i = 0; i < 64; i++) y[i] = kept[63 - i] * kept[i];\n"
       "}\n",
-      1024, 0 },
+      1024, 0, false },
 };
 
 static bool with_real_nvrtc(struct burin_nvrtc *real)

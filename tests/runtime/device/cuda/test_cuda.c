@@ -19,8 +19,8 @@ static struct burin_error err;
 /* ---- A model of two kernels ---------------------------------------------------------- */
 
 static const struct burin_kernel kernels[] = {
-    { "first", "extern \"C\" __global__ void first(float *y, int n) {}", 128, 0 },
-    { "second", "extern \"C\" __global__ void second(float *y) {}", 64, 65536 },
+    { "first", "extern \"C\" __global__ void first(float *y, int n) {}", 128, 0, false },
+    { "second", "extern \"C\" __global__ void second(float *y) {}", 64, 65536, false },
 };
 static const struct burin_cuda_code code = { "", 2, kernels, NULL };
 

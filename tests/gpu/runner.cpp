@@ -8,6 +8,7 @@
  *     buffer NAME KIND BYTES OFFSET     KIND in: read only; inout; out: poisoned, OFFSET ignored
  *     launch FUNCTION THREADS SHARED N  of the library: int FUNCTION(int *ints, unsigned *grid)
  *       buffer NAME | int VALUE | made  ... N arguments; `made` is one that FUNCTION fills
+ *     again                     launches that follow are in place of those before
  *     run ORDER COPIES SEED     numbers of fibers.h; each starts from the given buffers
  *     result PATH               where buffers that are not `in` go, in turn
  *
@@ -57,7 +58,7 @@ struct run {
 };
 
 static std::vector<struct buffer> buffers;
-static std::vector<struct launch> launches;
+static std::vector<std::vector<struct launch>> launches(1); /* the second: after `again` */
 static std::vector<struct run> runs;
 static std::vector<char> data;
 static const size_t page = 4096, front = 4096;
@@ -213,11 +214,13 @@ static const char *read_job(const char *path)
                 l.arguments.push_back(a);
             }
             check_signature(l);
-            launches.push_back(l);
+            launches.back().push_back(l);
         } else if (
                 !strcmp(word, "run") &&
                 fscanf(job, "%d %d %llu", &r.order, &r.copies, &r.seed) == 3) {
             runs.push_back(r);
+        } else if (!strcmp(word, "again")) {
+            launches.emplace_back();
         } else if (!strcmp(word, "result") && fscanf(job, "%1023s", result) == 1) {
             continue;
         } else {
@@ -246,7 +249,7 @@ static void prepare_buffers(void)
     }
 }
 
-static void check_buffers(const struct run &r)
+static void check_buffers(const std::vector<struct launch> &all, const struct run &r)
 {
     for (struct buffer &b : buffers) {
 #ifndef FIBERS_ASAN
@@ -261,10 +264,9 @@ static void check_buffers(const struct run &r)
             b.first.assign(b.begin, b.begin + b.bytes);
         for (size_t i = 0; i < b.bytes; i++)
             if (b.first[i] != b.begin[i])
-                FAIL("byte %zu of %s isn't what it was in the first run: order %d, copies "
-                     "%d, "
-                     "seed %llu",
-                     i, b.name.c_str(), r.order, r.copies, r.seed);
+                FAIL("byte %zu of %s, behind %s, isn't what it was in the first run: "
+                     "order %d, copies %d, seed %llu",
+                     i, b.name.c_str(), all.back().kernel->name, r.order, r.copies, r.seed);
     }
 }
 
@@ -300,12 +302,13 @@ int main(int argc, char **argv)
         FAIL("usage: runner JOB");
     const char *result = read_job(argv[1]);
     catch_signals();
-    for (const struct run &r : runs) {
-        prepare_buffers();
-        for (const struct launch &l : launches)
-            run_launch(l, r);
-        check_buffers(r);
-    }
+    for (const std::vector<struct launch> &all : launches)
+        for (const struct run &r : runs) {
+            prepare_buffers();
+            for (const struct launch &l : all)
+                run_launch(l, r);
+            check_buffers(all, r);
+        }
     FILE *file = fopen(result, "wb");
     if (!file)
         FAIL("%s: can't be written", result);

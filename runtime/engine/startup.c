@@ -167,9 +167,9 @@ static enum burin_status set_stacks(struct burin_start *s, struct burin_error *e
 static enum burin_status pin_staging(struct burin_start *s, struct burin_error *err)
 {
     const struct burin_plan *plan = s->plan;
-    const size_t results =
-            s->keep_kernels ? (size_t)plan->n_outputs * (size_t)plan->model->n_vocab * 4
-                            : 0;
+    const size_t row =
+            (size_t)plan->model->n_vocab * sizeof(float) + sizeof(struct burin_top_logits);
+    const size_t results = s->keep_kernels ? (size_t)plan->n_outputs * row : 0;
     const size_t inputs = s->memory->inputs.bytes ? s->memory->inputs.bytes : 1;
     enum burin_status status =
             burin_cuda_pin(&s->gpu->cuda, inputs, "inputs", &s->pinned[0], err);

@@ -173,3 +173,13 @@ foreach(folder IN LISTS folders)
 endforeach()
 
 include(tests/gpu/tests.cmake)
+
+# What tokens are drawn of, on the virtual GPU that executes.
+if(TARGET burin-gpu AND TARGET emitted-llama_tiny-small-f32 AND NOT BURIN_SANITIZE)
+  add_executable(test-gpu-tokens tests/gpu/test_tokens.c)
+  target_compile_definitions(test-gpu-tokens PRIVATE _GNU_SOURCE)
+  target_compile_options(test-gpu-tokens PRIVATE -Wall -Wextra -Werror -Wshadow)
+  target_link_libraries(test-gpu-tokens PRIVATE
+      emitted-llama_tiny-small-f32 burin_runtime PkgConfig::CMOCKA)
+  register(gpu/tokens ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-tokens>)
+endif()

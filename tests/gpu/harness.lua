@@ -315,7 +315,7 @@ local function job_of(case, list, both)
       end
       if type(value) == "table" and not seen[arg] then
         seen[arg] = true
-        local kind = value.changed and "inout" or value.bytes and "in" or "out"
+        local kind = value.changed and "inout" or value.bytes and "in" or value.hidden and "scratch" or "out"
         local n_bytes = value.bytes and #value.bytes or value.n_bytes
         lines[#lines + 1] = ("buffer %s %s %d %d"):format(arg, kind, n_bytes, at)
         if value.bytes then

@@ -5,7 +5,8 @@
  *
  *     library PATH NAME         kernel NAME of a shared object, for the launches that follow
  *     data PATH                 where buffers' bytes are
- *     buffer NAME KIND BYTES OFFSET     KIND in: read only; inout; out: poisoned, OFFSET ignored
+ *     buffer NAME KIND BYTES OFFSET     KIND in: read only; inout; out: poisoned, OFFSET ignored;
+ *                               scratch: so is this, and other launches may leave other bytes there
  *     launch FUNCTION THREADS SHARED N  of the library: int FUNCTION(int *ints, unsigned *grid)
  *       buffer NAME | int VALUE | made  ... N arguments; `made` is one that FUNCTION fills
  *     again                     launches that follow are in place of those before
@@ -33,7 +34,7 @@ extern "C" void __asan_poison_memory_region(const volatile void *address, size_t
 
 struct buffer {
     std::string name;
-    bool written, given;
+    bool written, given, scratch;
     size_t bytes, offset;
     char *pages, *begin, *end; /* [begin, begin + bytes) is the kernel's, `end` nobody's */
     std::vector<char> first;   /* what the first run left */
@@ -195,7 +196,8 @@ static const char *read_job(const char *path)
                 fscanf(job, "%1023s %63s %zu %zu", name, kind, &b.bytes, &b.offset) == 4) {
             b.name = name;
             b.written = strcmp(kind, "in") != 0;
-            b.given = strcmp(kind, "out") != 0;
+            b.scratch = strcmp(kind, "scratch") == 0;
+            b.given = strcmp(kind, "out") != 0 && !b.scratch;
             obtain(&b);
             buffers.push_back(b);
         } else if (
@@ -302,13 +304,17 @@ int main(int argc, char **argv)
         FAIL("usage: runner JOB");
     const char *result = read_job(argv[1]);
     catch_signals();
-    for (const std::vector<struct launch> &all : launches)
+    for (const std::vector<struct launch> &all : launches) {
+        for (struct buffer &b : buffers)
+            if (b.scratch)
+                b.first.clear();
         for (const struct run &r : runs) {
             prepare_buffers();
             for (const struct launch &l : all)
                 run_launch(l, r);
             check_buffers(all, r);
         }
+    }
     FILE *file = fopen(result, "wb");
     if (!file)
         FAIL("%s: can't be written", result);

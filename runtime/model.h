@@ -27,7 +27,7 @@ enum burin_param {
     BURIN_MAX_PAGES,     /* pages a sequence may hold: max_context in pages, rounded up */
     BURIN_MAX_SEQUENCES, /* sequences at once */
     BURIN_THREADS,
-    BURIN_DRAFT,    /* tokens drafted a step, 0 for none */
+    BURIN_DRAFT,     /* tokens drafted a step, 0 for none */
     BURIN_MAX_SOFT,  /* rows of the encoder cache */
     BURIN_FAST_GEMM, /* 1: cuBLASLt may do plain dense products of many rows, else 0 */
     BURIN_N_PARAMS

@@ -31,7 +31,8 @@ if(CMAKE_CXX_COMPILER)
   file(GLOB virtual CONFIGURE_DEPENDS runtime/device/virtual/*.c runtime/base/*.c)
   list(FILTER virtual EXCLUDE REGEX "/virtual/nvrtc\\.c$") # compiler.cpp is in its place
   add_library(burin-gpu SHARED ${virtual} runtime/plan/cards.c
-      tests/gpu/execute.cpp tests/gpu/compiler.cpp tests/gpu/fibers.cpp)
+      tests/gpu/execute.cpp tests/gpu/compiler.cpp tests/gpu/products.cpp
+      tests/gpu/fibers.cpp)
   set_target_properties(burin-gpu PROPERTIES
       COMPILE_OPTIONS "" LINK_OPTIONS "" SOVERSION 1 CXX_STANDARD 17 CXX_EXTENSIONS OFF
       LIBRARY_OUTPUT_DIRECTORY ${BURIN_BIN}/tests)
@@ -47,12 +48,14 @@ if(CMAKE_CXX_COMPILER)
 
   set(EXECUTE
       BURIN_CUDA_DRIVER=$<TARGET_FILE:burin-gpu> BURIN_NVRTC=$<TARGET_FILE:burin-gpu>
-      BURIN_NVML=$<TARGET_FILE:burin-gpu>)
-  add_executable(test-gpu-execute tests/gpu/test_execute.c)
-  target_compile_definitions(test-gpu-execute PRIVATE _GNU_SOURCE)
-  target_compile_options(test-gpu-execute PRIVATE -Wall -Wextra -Werror -Wshadow)
-  target_link_libraries(test-gpu-execute PRIVATE burin_runtime PkgConfig::CMOCKA)
-  register(gpu/execute ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-execute>)
+      BURIN_NVML=$<TARGET_FILE:burin-gpu> BURIN_CUBLASLT=$<TARGET_FILE:burin-gpu>)
+  foreach(name execute products)
+    add_executable(test-gpu-${name} tests/gpu/test_${name}.c)
+    target_compile_definitions(test-gpu-${name} PRIVATE _GNU_SOURCE)
+    target_compile_options(test-gpu-${name} PRIVATE -Wall -Wextra -Werror -Wshadow)
+    target_link_libraries(test-gpu-${name} PRIVATE burin_runtime PkgConfig::CMOCKA)
+    register(gpu/${name} ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-${name}>)
+  endforeach()
 
   # A hundred steps of a model with eyes, as kernels run them.
   set(seeing gemma4_tiny-e2b-bf16)

@@ -78,6 +78,7 @@ struct burin_options {
             *graphs; /* of a GPU, runtime/plan/plan.h; NULL: as a plan has them */
     bool padding_given;
     int graph_padding; /* percent */
+    bool fast_gemm; /* cuBLASLt may do plain dense products; bits may depend on the batch */
 
     /* Where opening is, called from burin_engine_open(): "weights" counts bytes of the checkpoint
      * that are packed, on a GPU other steps come before and behind (engine/startup.h); with a

@@ -63,7 +63,7 @@ enum burin_status burin_app_info(struct burin_app *app, struct burin_error *err)
 
 /* ---- open.c ---------------------------------------------------------------------- */
 
-/* Tokens that a sequence may reach, from --ctx-size and the model's own. */
+/* Tokens that a sequence may reach at most, from --ctx-size and the model's own. */
 int burin_app_context(const struct burin_app *app);
 
 /* `n`, or the processors of this machine where those are fewer, told on stderr; "-t 64" of

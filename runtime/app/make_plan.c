@@ -181,6 +181,7 @@ enum burin_status burin_app_make_plan(
         .padding_given = true,
         .graph_padding = settings->graph_padding,
         .encoder_arena = settings->encoder_arena.bytes,
+        .fast_gemm = settings->fast_gemm,
         .weights_at_hand = tokenizer_bytes,
         .tokenizer_bytes = tokenizer_bytes ? (int64_t)*tokenizer_bytes : 0,
     };

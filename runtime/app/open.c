@@ -9,12 +9,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Whether only a CPU is asked for, or can be. */
+static bool wants_cpu(const struct burin_settings *settings)
+{
+    return settings->exact || (settings->device && strcmp(settings->device, "cpu") == 0);
+}
+
+static bool may_be_on_gpu(const struct burin_app *app)
+{
+    for (int i = 0; i < app->model->n_families && !wants_cpu(&app->settings); i++)
+        if (app->model->families[i].sm && app->model->families[i].programs[0].enqueue)
+            return true;
+    return false;
+}
+
+/* On a GPU the default is what fits, which is known when the engine is open. */
 int burin_app_context(const struct burin_app *app)
 {
     const int asked = app->settings.n_ctx, model = app->model->n_ctx;
     if (asked > 0)
         return asked;
-    return asked || model < BURIN_DEFAULT_CONTEXT ? model : BURIN_DEFAULT_CONTEXT;
+    return asked || model < BURIN_DEFAULT_CONTEXT || may_be_on_gpu(app)
+                   ? model
+                   : BURIN_DEFAULT_CONTEXT;
 }
 
 int burin_app_threads(const struct burin_app *app, int n)
@@ -25,12 +42,6 @@ int burin_app_threads(const struct burin_app *app, int n)
     fprintf(stderr, "%s: --threads %d: this machine has %d processor%s for us, so %d\n",
             app->program, n, most, most > 1 ? "s" : "", most);
     return most;
-}
-
-/* Whether only a CPU is asked for, or can be. */
-static bool wants_cpu(const struct burin_settings *settings)
-{
-    return settings->exact || (settings->device && strcmp(settings->device, "cpu") == 0);
 }
 
 static enum burin_status check_target(const struct burin_app *app, struct burin_error *err)
@@ -60,6 +71,7 @@ enum burin_status burin_app_options(
         .n_batch = settings->n_batch,
         .exact = settings->exact,
         .encoder_arena = settings->encoder_arena.bytes,
+        .fast_gemm = settings->fast_gemm,
         .device = settings->device,
         .wait_s = settings->wait_for_vram,
         .padding_given = true,

@@ -183,12 +183,15 @@ static const struct option options[] = {
       FIELD(n_frames), 0, BURIN_MAX_ITEMS, "0", NULL },
     { "--audio-clips", NULL, "N", "pieces of sound kept at once", PLAN, INTEGER,
       FIELD(n_clips), 0, BURIN_MAX_ITEMS, "0", NULL },
-    { "--graphs", NULL, "LIST", "none, or step=1,2,4 (repeat for other programs)", SIZED,
-      TEXTS, FIELD(graphs), 0, 0, NULL, NULL },
-    { "--eager", "--enforce-eager", NULL, "launch each kernel: --graphs none", SIZED, FLAG,
-      FIELD(eager), 0, 0, NULL, NULL },
+    { "--graphs", NULL, "LIST",
+      "none (or --eager), or step=1,2,4 (repeat for other programs)", SIZED, TEXTS,
+      FIELD(graphs), 0, 0, NULL, NULL },
+    { "", "--eager --enforce-eager", NULL, "--graphs none", SIZED, FLAG, FIELD(eager), 0, 0,
+      NULL, NULL },
     { "--graph-padding", NULL, "PERCENT", "of a step that may be padding", SIZED, INTEGER,
       FIELD(graph_padding), 0, 99, "25", NULL },
+    { "--fast-gemm", NULL, NULL, "cuBLASLt may multiply; bits may depend on the batch",
+      SIZED, FLAG, FIELD(fast_gemm), 0, 0, NULL, NULL },
     { "--encoder-arena", NULL, "SIZE", "arena that an encoder may use at most", RUN | PLAN,
       GIVEN_BYTES, FIELD(encoder_arena), 1, 0, NULL, NULL },
     { "--assume", NULL, "WHAT", "fixed=SIZE,graphs=SIZE in place of what is derived", PLAN,
@@ -680,7 +683,7 @@ void burin_settings_help(enum burin_command command, FILE *out)
 {
     for (int i = 0; i < N_OPTIONS; i++) {
         const struct option *option = &options[i];
-        if (!(option->commands & (1u << command)) || option->kind == NOTED)
+        if (!(option->commands & (1u << command)) || !*option->names)
             continue;
         char shown[64] = "";
         size_t length = 0;

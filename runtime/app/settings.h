@@ -89,6 +89,7 @@ struct burin_settings {
     struct burin_texts graphs;
     bool eager;
     int graph_padding;
+    bool fast_gemm;
     struct burin_given encoder_arena;
     const char *assume;
     const char *svg_file;

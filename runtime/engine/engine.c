@@ -61,6 +61,7 @@ enum burin_status burin_opening_request(
         .padding_given = options->padding_given,
         .graph_padding = options->graph_padding,
         .encoder_arena = options->encoder_arena,
+        .fast_gemm = options->fast_gemm,
         .limit = options->limit,
         .limit_bytes = options->limit_bytes,
         .limit_fraction = options->limit_fraction,

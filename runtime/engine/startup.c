@@ -149,8 +149,12 @@ static enum burin_status load_kernels(struct burin_start *s, struct burin_error 
     };
     if (s->gpu->driver.cuDriverGetVersion(&compiling.driver_version))
         compiling.driver_version = 0;
-    enum burin_status status =
-            burin_cuda_load(&s->gpu->cuda, s->plan->family->cuda, &compiling, &counts, err);
+    enum burin_status status = BURIN_OK;
+    if (s->plan->params.value[BURIN_FAST_GEMM])
+        status = burin_cuda_fast_gemm(&s->gpu->cuda, err);
+    if (!status)
+        status = burin_cuda_load(
+                &s->gpu->cuda, s->plan->family->cuda, &compiling, &counts, err);
     burin_arena_close(&folder);
     return status ? status : book(s, "modules", &before, err);
 }
@@ -235,9 +239,13 @@ static struct burin_capturing capturing_of(struct burin_start *s)
 
 static enum burin_status warm_up(struct burin_start *s, struct burin_error *err)
 {
+    const struct look before = look(s);
     const struct burin_capturing capturing = capturing_of(s);
-    const enum burin_status status = open_calls(s, err);
-    return status ? status : burin_warm_up(&capturing, err);
+    enum burin_status status = open_calls(s, err);
+    if (!status)
+        status = burin_warm_up(&capturing, err);
+    /* What the driver or a library loads when it is first used. */
+    return status ? status : book(s, "modules", &before, err);
 }
 
 enum burin_status burin_start_capture(struct burin_start *s, struct burin_error *err)

@@ -90,7 +90,6 @@ struct burin_plan_request {
     int64_t encoder_arena; /* at most so much arena for an encoder; 0: no cap */
     bool fast_gemm;        /* on a GPU cuBLASLt may do plain dense products */
     struct burin_graphs graphs;
-    bool fast_gemm; /* cuBLASLt may multiply; a CPU has none */
     bool fixed_given; /* --assume: in place of all owners but graphs, state and KV */
     int64_t fixed_bytes;
     bool graphs_given; /* in place of the graphs */

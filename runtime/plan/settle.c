@@ -269,7 +269,6 @@ static enum burin_status plan_for(
     value[BURIN_THREADS] = plan->n_threads;
     value[BURIN_DRAFT] = plan->n_draft;
     value[BURIN_MAX_SOFT] = 0;
-    value[BURIN_FAST_GEMM] = request->fast_gemm && plan->family->sm;
     value[BURIN_FAST_GEMM] = plan->family->sm && request->fast_gemm;
     plan->n[BURIN_TOKENS] = plan->n_batch;
     plan->n[BURIN_SEQUENCES] = n_sequences;

@@ -7,6 +7,8 @@
 #include "runtime/burin.h"
 #include "runtime/device/virtual/virtual.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/runs.h"
+#include "runtime/plan/size.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,8 +21,6 @@ enum {
     SOFT = COLUMNS * LINES,
     STEPS = 100
 };
-/* For one run of 70 soft tokens, and no more: start-up runs what is largest. */
-enum { SMALLEST_ENCODER_ARENA = 488320 };
 
 struct scene {
     int32_t ids[PROMPT];
@@ -45,7 +45,14 @@ static struct burin_virtual_counts counts(void)
     return found;
 }
 
-/* Every other one has a picture. */
+static void look(struct burin_request *request, int position, const float *logits)
+{
+    (void)request;
+    (void)position;
+    assert_true(burin_argmax(logits, burin_model.n_vocab) >= 0);
+}
+
+/* Every other one has a picture, every third is drawn, every fifth wants to see its logits. */
 static void submit_scene(struct burin_engine *engine, struct scene *scene, int number)
 {
     struct burin_error err = { 0 };
@@ -68,8 +75,33 @@ static void submit_scene(struct burin_engine *engine, struct scene *scene, int n
                                              .n_pictures = sees,
                                              .max_tokens = 3 + number % 5,
                                              .sampling = burin_greedy };
+    if (number % 3 == 0)
+        scene->request.sampling = (struct burin_sampling){
+            .temperature = 0.8f, .top_k = 40, .top_p = 0.9f, .seed = number
+        };
+    if (number % 5 == 0)
+        scene->request.on_logits = look;
     if (burin_submit(engine, &scene->request, &err))
         fail_msg("%s", err.message);
+}
+
+/* Start-up runs what is largest: let that be the smallest picture. */
+static const struct burin_program *encoder(void)
+{
+    const struct burin_family *family = burin_model.families;
+    while (!family->sm)
+        family++;
+    const struct burin_program *program = family->programs;
+    while (!burin_is_encoder(program))
+        program++;
+    return program;
+}
+
+static int64_t least_arena(void)
+{
+    const struct burin_params params = { .value = { [BURIN_THREADS] = 1 } };
+    const int n[BURIN_N_EXTENTS] = { [BURIN_SOFT] = encoder()->smallest_item };
+    return (int64_t)burin_arena_bytes(encoder(), &params, n);
 }
 
 SPEC(a_hundred_steps_of_all_kinds_obtain_nothing)
@@ -86,7 +118,7 @@ SPEC(a_hundred_steps_of_all_kinds_obtain_nothing)
                                            .n_batch = 16,
                                            .n_images = 2,
                                            .largest_picture = SOFT,
-                                           .encoder_arena = SMALLEST_ENCODER_ARENA,
+                                           .encoder_arena = least_arena(),
                                            .graphs = &graphs,
                                            .kv_tokens = 3 * 64,
                                            .strict = true };

@@ -183,3 +183,9 @@ if(TARGET burin-gpu AND TARGET emitted-llama_tiny-small-f32 AND NOT BURIN_SANITI
       emitted-llama_tiny-small-f32 burin_runtime PkgConfig::CMOCKA)
   register(gpu/tokens ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:test-gpu-tokens>)
 endif()
+
+# A binary that starts on it, and what it says of that.
+if(TARGET burin-gpu AND TARGET llama_tiny-small-f32 AND NOT BURIN_SANITIZE)
+  register(gpu/start ${CMAKE_COMMAND} -E env ${EXECUTE} bash tests/gpu/start.sh
+      $<TARGET_FILE:llama_tiny-small-f32> tests/golden/llama_tiny-small-f32/model.safetensors)
+endif()

@@ -189,3 +189,19 @@ if(TARGET burin-gpu AND TARGET llama_tiny-small-f32 AND NOT BURIN_SANITIZE)
   register(gpu/start ${CMAKE_COMMAND} -E env ${EXECUTE} bash tests/gpu/start.sh
       $<TARGET_FILE:llama_tiny-small-f32> tests/golden/llama_tiny-small-f32/model.safetensors)
 endif()
+
+# Tiny models on it, against transformers.
+if(TARGET burin-gpu AND NOT BURIN_SANITIZE)
+  foreach(model IN LISTS BURIN_MODEL)
+    set(kinds)
+    if(model MATCHES "^gemma4_tiny-")
+      set(kinds text image images video)
+    elseif(model MATCHES "^llama_tiny-")
+      set(kinds text)
+    endif()
+    foreach(kind IN LISTS kinds)
+      register(gpu/models/${model}_${kind} ${CMAKE_COMMAND} -E env ${EXECUTE}
+          ${PYTHON} -B tests/gpu/models.py ${model} ${kind})
+    endforeach()
+  endforeach()
+endif()

@@ -1,7 +1,7 @@
 /* tests/gpu/fibers.cpp -- CUDA threads as fibers: the switch, the scheduler, barriers and warp
  * collectives, copies that take their time.
  *
- * A thread runs until it must wait. In a collective each lane leaves its operands in its fiber;
+ * A thread runs until it must wait. In a collective each lane leaves its operands with its warp;
  * the last to arrive computes for all lanes and makes them ready. Nothing here is instrumented
  * when kernels run under ThreadSanitizer: it hears of fibers, barriers and copies by its own
  * interface, and sees the kernels' loads and stores. */
@@ -53,7 +53,6 @@ enum {
     MAX_SHARED = 96 * 1024,
 };
 
-enum state { READY, IN_COLLECTIVE, AT_BARRIER, ENDED };
 enum kind { SYNC_WARP, SHUFFLE, BALLOT, MMA };
 static const char *const kind_names[] = { "__syncwarp", "a shuffle", "a ballot", "mma" };
 
@@ -66,23 +65,21 @@ struct copy {
 struct fiber : fiber_place {
     void *stack_pointer; /* while it doesn't run */
     char *stack;
-    enum state state;
-    int line; /* where it waits */
-
-    enum kind kind; /* of the collective it is in, its operands, what it gets */
-    u32 mask;
-    u32 operands[10];
-    u32 result[4];
-
-    struct copy copies[MAX_COPIES];
+    bool ended;
+    int group; /* that copies begin in now */
     int n_copies;
-    int group;        /* that copies begin in now */
     void *asan_stack; /* its fake stack, while it doesn't run */
     void *tsan;       /* ThreadSanitizer's fiber */
+    struct copy copies[MAX_COPIES];
 };
 
+/* Bits are lanes. What lanes say and get in a collective lies side by side: that is where the
+ * time goes. */
 struct warp {
-    u32 exist, alive, ready, waiting;
+    u32 exist, alive, ready, at_barrier, waiting; /* in a collective */
+    u64 call[32]; /* of which kind, in which line, with which mask: call_of() */
+    u32 operands[10][32];
+    u32 result[4][32];
 };
 
 extern "C" {
@@ -142,8 +139,7 @@ static void switch_to(struct fiber *to)
     fiber_current = to;
 #ifdef FIBERS_ASAN
     __sanitizer_start_switch_fiber(
-            from->state == ENDED ? nullptr : &from->asan_stack,
-            to == &host ? host_stack : to->stack,
+            from->ended ? nullptr : &from->asan_stack, to == &host ? host_stack : to->stack,
             to == &host ? host_stack_bytes : (size_t)STACK);
 #endif
 #ifdef FIBERS_TSAN
@@ -222,10 +218,8 @@ static int one_of(u32 mask)
 static void make_ready(int warp, u32 lanes)
 {
     warps[warp].ready |= lanes;
-    if (warps[warp].ready)
+    if (lanes)
         ready_warps |= 1u << warp;
-    for (u32 left = lanes; left; left &= left - 1)
-        fibers[warp * 32 + lowest(left)].state = READY;
 }
 
 /* The next thread to run, taken out of the ready ones; the host when there is none. In order,
@@ -376,11 +370,8 @@ static void open_barrier(void)
     __tsan_switch_to_fiber(me()->tsan, 1);
 #endif
     for (int w = 0; w * 32 < n_threads; w++) {
-        u32 there = 0;
-        for (u32 left = warps[w].alive; left; left &= left - 1)
-            if (fibers[w * 32 + lowest(left)].state == AT_BARRIER)
-                there |= 1u << lowest(left);
-        make_ready(w, there);
+        make_ready(w, warps[w].at_barrier);
+        warps[w].at_barrier = 0;
     }
 }
 
@@ -395,8 +386,7 @@ extern "C" void fiber_sync_threads(int line)
                 barrier_line);
     if (n_alive < n_threads)
         complain(line, "__syncthreads, but %d threads have ended", n_threads - n_alive);
-    t->line = line;
-    t->state = AT_BARRIER;
+    warps[t->warp].at_barrier |= 1u << t->lane;
     if (++n_at_barrier == n_alive)
         open_barrier();
     leave();
@@ -404,50 +394,69 @@ extern "C" void fiber_sync_threads(int line)
 
 /* ---- Collectives of a warp -------------------------------------------------------------- */
 
-static void shuffle(struct fiber *lanes, u32 mask)
+static u64 call_of(enum kind kind, u32 mask, int line)
+{
+    return mask | (u64)(line & 0xffffff) << 32 | (u64)kind << 56;
+}
+
+static u32 mask_in(u64 call)
+{
+    return (u32)call;
+}
+
+static int line_in(u64 call)
+{
+    return (int)(call >> 32 & 0xffffff);
+}
+
+static const char *kind_in(u64 call)
+{
+    return kind_names[call >> 56];
+}
+
+static void shuffle(struct warp *warp, u32 mask)
 {
     for (u32 left = mask; left; left &= left - 1) {
-        struct fiber *t = &lanes[lowest(left)];
-        const u32 from = t->operands[1];
-        if (from > 31 || !(mask >> from & 1)) {
-            complain(
-                    t->line, "lane %d shuffles from lane %u, which isn't there", t->lane,
-                    from);
-            t->result[0] = 0x7fffdead;
-        } else {
-            t->result[0] = lanes[from].operands[0];
+        const int lane = lowest(left);
+        const u32 from = warp->operands[1][lane];
+        if (from < 32 && mask >> from & 1) {
+            warp->result[0][lane] = warp->operands[0][from];
+            continue;
         }
+        complain(
+                line_in(warp->call[lane]),
+                "lane %d shuffles from lane %u, which isn't there", lane, from);
+        warp->result[0][lane] = 0x7fffdead;
     }
 }
 
-static void ballot(struct fiber *lanes, u32 mask)
+static void ballot(struct warp *warp, u32 mask)
 {
     u32 votes = 0;
     for (u32 left = mask; left; left &= left - 1)
-        if (lanes[lowest(left)].operands[0])
+        if (warp->operands[0][lowest(left)])
             votes |= 1u << lowest(left);
     for (u32 left = mask; left; left &= left - 1)
-        lanes[lowest(left)].result[0] = votes;
+        warp->result[0][lowest(left)] = votes;
 }
 
 /* Products are exact, sums in floats in the order of k. */
-static void mma(struct fiber *lanes)
+static void mma(struct warp *warp)
 {
     float a[16][16], b[16][8], d[16][8];
     for (int l = 0; l < 32; l++) {
-        const u32 *in = lanes[l].operands;
         const int g = l / 4, c = 2 * (l % 4);
         for (int i = 0; i < 4; i++) {
             float *pair = &a[g + 8 * (i % 2)][c + 8 * (i / 2)];
-            pair[0] = __uint_as_float(in[i] << 16);
-            pair[1] = __uint_as_float(in[i] & 0xffff0000u);
+            pair[0] = __uint_as_float(warp->operands[i][l] << 16);
+            pair[1] = __uint_as_float(warp->operands[i][l] & 0xffff0000u);
         }
         for (int i = 0; i < 2; i++) {
-            b[c + 8 * i][g] = __uint_as_float(in[4 + i] << 16);
-            b[c + 8 * i + 1][g] = __uint_as_float(in[4 + i] & 0xffff0000u);
+            b[c + 8 * i][g] = __uint_as_float(warp->operands[4 + i][l] << 16);
+            b[c + 8 * i + 1][g] = __uint_as_float(warp->operands[4 + i][l] & 0xffff0000u);
         }
         for (int i = 0; i < 4; i++)
-            d[g + 8 * (i / 2)][c + i % 2] = __uint_as_float(in[6 + i]);
+            d[g + 8 * (i / 2)][c + i % 2] = __uint_as_float(warp->operands[6 + i][l]);
     }
     for (int row = 0; row < 16; row++) {
         float sum[8];
@@ -460,67 +469,71 @@ static void mma(struct fiber *lanes)
     for (int l = 0; l < 32; l++) {
         const int g = l / 4, c = 2 * (l % 4);
         for (int i = 0; i < 4; i++)
-            lanes[l].result[i] = __float_as_uint(d[g + 8 * (i / 2)][c + i % 2]);
+            warp->result[i][l] = __float_as_uint(d[g + 8 * (i / 2)][c + i % 2]);
     }
 }
 
 /* Lanes that came must have come for the same thing. */
-static bool agree(const struct fiber *lanes, u32 mask)
+static bool agree(const struct warp *warp, u32 mask)
 {
-    const struct fiber *first = &lanes[lowest(mask)];
+    const int first = lowest(mask);
+    const u64 call = warp->call[first];
     for (u32 left = mask; left; left &= left - 1) {
-        const struct fiber *t = &lanes[lowest(left)];
-        if (t->kind == first->kind && t->mask == first->mask && t->line == first->line)
+        const int lane = lowest(left);
+        const u64 other = warp->call[lane];
+        if (other == call)
             continue;
         complain(
-                first->line,
+                line_in(call),
                 "lane %d is in %s with mask %08x, lane %d in %s of line %d with mask %08x",
-                first->lane, kind_names[first->kind], first->mask, t->lane,
-                kind_names[t->kind], t->line, t->mask);
+                first, kind_in(call), mask_in(call), lane, kind_in(other), line_in(other),
+                mask_in(other));
         return false;
     }
     return true;
 }
 
+static void do_collective(struct warp *warp, enum kind kind, u32 lanes)
+{
+#ifdef FIBERS_TSAN
+    if (kind == SYNC_WARP) {
+        struct fiber *first = &fibers[me()->warp * 32];
+        put_in_order(first, lanes, &warp_order[me()->warp]);
+        take_order(first, lanes, &warp_order[me()->warp]);
+        __tsan_switch_to_fiber(me()->tsan, 1);
+    }
+#endif
+    if (kind == SHUFFLE)
+        shuffle(warp, lanes);
+    else if (kind == BALLOT)
+        ballot(warp, lanes);
+    else if (kind == MMA && lanes == 0xffffffffu)
+        mma(warp);
+    else if (kind == MMA)
+        complain(line_in(warp->call[me()->lane]), "mma with lanes %08x only", lanes);
+}
+
 /* All lanes of `mask` meet; operands are in place. */
 static void meet(enum kind kind, u32 mask, int line)
 {
-    struct fiber *t = me();
+    const struct fiber *t = me();
     struct warp *warp = &warps[t->warp];
-    struct fiber *lanes = &fibers[t->warp * 32];
-    t->kind = kind;
-    t->mask = mask;
-    t->line = line;
-    if (!(mask >> t->lane & 1))
+    const u32 own = 1u << t->lane;
+    warp->call[t->lane] = call_of(kind, mask, line);
+    if (!(mask & own))
         complain(line, "lane %d calls %s with mask %08x", t->lane, kind_names[kind], mask);
     if (mask & warp->exist & ~warp->alive)
         complain(line, "%s, but lanes of mask %08x have ended", kind_names[kind], mask);
-    const u32 needed = (mask & warp->alive) | 1u << t->lane;
-    warp->waiting |= 1u << t->lane;
+    const u32 needed = (mask & warp->alive) | own;
+    warp->waiting |= own;
     if ((warp->waiting & needed) != needed) {
-        t->state = IN_COLLECTIVE;
         leave();
         return;
     }
     warp->waiting &= ~needed;
-    if (agree(lanes, needed)) {
-#ifdef FIBERS_TSAN
-        if (kind == SYNC_WARP) {
-            put_in_order(lanes, needed, &warp_order[t->warp]);
-            take_order(lanes, needed, &warp_order[t->warp]);
-            __tsan_switch_to_fiber(t->tsan, 1);
-        }
-#endif
-        if (kind == SHUFFLE)
-            shuffle(lanes, needed);
-        else if (kind == BALLOT)
-            ballot(lanes, needed);
-        else if (kind == MMA && needed == 0xffffffffu)
-            mma(lanes);
-        else if (kind == MMA)
-            complain(line, "mma with lanes %08x only", needed);
-    }
-    make_ready(t->warp, needed & ~(1u << t->lane));
+    if (agree(warp, needed))
+        do_collective(warp, kind, needed);
+    make_ready(t->warp, needed & ~own);
     stay();
 }
 
@@ -531,27 +544,36 @@ extern "C" void fiber_sync_warp(u32 mask, int line)
 
 extern "C" u32 fiber_shuffle(u32 mask, u32 value, int from_lane, int line)
 {
-    me()->operands[0] = value;
-    me()->operands[1] = (u32)from_lane;
+    struct warp *warp = &warps[me()->warp];
+    const int lane = me()->lane;
+    warp->operands[0][lane] = value;
+    warp->operands[1][lane] = (u32)from_lane;
     meet(SHUFFLE, mask, line);
-    return me()->result[0];
+    return warp->result[0][lane];
 }
 
 extern "C" u32 fiber_ballot(u32 mask, int predicate, int line)
 {
-    me()->operands[0] = predicate != 0;
+    struct warp *warp = &warps[me()->warp];
+    const int lane = me()->lane;
+    warp->operands[0][lane] = predicate != 0;
     meet(BALLOT, mask, line);
-    return me()->result[0];
+    return warp->result[0][lane];
 }
 
 extern "C" void fiber_mma_bf16(float d[4], const u32 a[4], const u32 b[2], int line)
 {
-    struct fiber *t = me();
-    memcpy(t->operands, a, 16);
-    memcpy(t->operands + 4, b, 8);
-    memcpy(t->operands + 6, d, 16);
+    struct warp *warp = &warps[me()->warp];
+    const int lane = me()->lane;
+    for (int i = 0; i < 4; i++)
+        warp->operands[i][lane] = a[i];
+    for (int i = 0; i < 2; i++)
+        warp->operands[4 + i][lane] = b[i];
+    for (int i = 0; i < 4; i++)
+        warp->operands[6 + i][lane] = __float_as_uint(d[i]);
     meet(MMA, 0xffffffffu, line);
-    memcpy(d, t->result, 16);
+    for (int i = 0; i < 4; i++)
+        d[i] = __uint_as_float(warp->result[i][lane]);
 }
 
 /* ---- A block's life --------------------------------------------------------------------- */
@@ -567,7 +589,7 @@ static void thread_ends(void)
     struct fiber *t = me();
     if (t->n_copies > 0)
         complain(0, "ends with %d copies that nobody waited for", t->n_copies);
-    t->state = ENDED;
+    t->ended = true;
     warps[t->warp].alive &= ~(1u << t->lane);
     n_alive--;
     if (n_alive > 0 && n_at_barrier == n_alive) {
@@ -686,7 +708,6 @@ static void start_threads(void)
     ready_warps = 0;
     n_alive = n_threads;
     n_at_barrier = 0;
-    memset(warps, 0, sizeof warps);
 #ifdef FIBERS_TSAN
     start_tsan_fibers();
 #endif
@@ -697,6 +718,7 @@ static void start_threads(void)
         t->lane = i % 32;
         t->warp = i / 32;
         t->n_copies = t->group = 0;
+        t->ended = false;
 #ifndef FIBERS_TSAN
         t->stack = take_stack(i);
 #endif
@@ -709,11 +731,13 @@ static void start_threads(void)
         for (int saved = 0; saved < 6; saved++)
             *--top = nullptr;
         t->stack_pointer = top;
-        warps[t->warp].exist |= 1u << t->lane;
     }
     for (int w = 0; w * 32 < n_threads; w++) {
-        warps[w].alive = warps[w].exist;
-        make_ready(w, warps[w].exist);
+        const int left = n_threads - w * 32;
+        const u32 lanes = left >= 32 ? 0xffffffffu : (1u << left) - 1;
+        warps[w].exist = warps[w].alive = lanes;
+        warps[w].ready = warps[w].at_barrier = warps[w].waiting = 0;
+        make_ready(w, lanes);
     }
 }
 
@@ -721,15 +745,18 @@ static void start_threads(void)
 static void report_stuck(void)
 {
     for (int i = 0; i < n_threads; i++) {
-        const struct fiber *t = &fibers[i];
-        if (t->state == ENDED)
+        const struct warp *warp = &warps[i / 32];
+        const u32 own = 1u << i % 32;
+        const u64 call = warp->call[i % 32];
+        if (!(warp->alive & own))
             continue;
-        const char *in = t->state == AT_BARRIER ? "__syncthreads" : kind_names[t->kind];
+        const bool at_barrier = warp->at_barrier & own;
         complain(
-                t->line,
+                at_barrier ? barrier_line : line_in(call),
                 "thread %d waits in %s for ever; %d of %d threads have ended, %d are in "
                 "__syncthreads",
-                i, in, n_threads - n_alive, n_threads, n_at_barrier);
+                i, at_barrier ? "__syncthreads" : kind_in(call), n_threads - n_alive,
+                n_threads, n_at_barrier);
         return;
     }
 }
@@ -824,7 +851,6 @@ extern "C" int fiber_run(
         message[0] = 0;
     random_state = launch->seed * 0x9E3779B97F4A7C15ULL + 0x853C49E6748FEA9BULL;
     fiber_current = &host;
-    host.state = READY;
     fiber_grid_dim = uint3{ launch->grid[0], launch->grid[1], launch->grid[2] };
     fiber_block_dim = uint3{ launch->block[0], launch->block[1], launch->block[2] };
 #ifdef FIBERS_TSAN

@@ -25,6 +25,7 @@
 #define JOIN_(a, b, c) a##b##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
 #define LINEAR(k) JOIN(JOIN(linear_, FORMAT, _), k, )
+#define OUR_OWN NULL, 0 /* no scratch for cuBLASLt, which does nothing here */
 #define EXPERTS_GLU JOIN(experts_gelu_tanh_, FORMAT, _d_model)
 #define EXPERTS_DOWN JOIN(experts_down_, FORMAT, _d_expert)
 
@@ -155,21 +156,23 @@ static void linear_d_model(int n_rows, int context)
 {
     (void)context;
     LINEAR(d_model)
-    (&stream, at(y), D_Q, at(x), next_weights(N_BYTES(D_Q, D_MODEL)), D_Q, n_rows);
+    (&stream, at(y), D_Q, at(x), next_weights(N_BYTES(D_Q, D_MODEL)), D_Q, n_rows, OUR_OWN);
 }
 
 static void linear_d_ff(int n_rows, int context)
 {
     (void)context;
     LINEAR(d_ff)
-    (&stream, at(y), D_MODEL, at(x), next_weights(N_BYTES(D_MODEL, D_FF)), D_MODEL, n_rows);
+    (&stream, at(y), D_MODEL, at(x), next_weights(N_BYTES(D_MODEL, D_FF)), D_MODEL, n_rows,
+     OUR_OWN);
 }
 
 static void linear_d_q(int n_rows, int context)
 {
     (void)context;
     LINEAR(d_q)
-    (&stream, at(y), D_MODEL, at(x), next_weights(N_BYTES(D_MODEL, D_Q)), D_MODEL, n_rows);
+    (&stream, at(y), D_MODEL, at(x), next_weights(N_BYTES(D_MODEL, D_Q)), D_MODEL, n_rows,
+     OUR_OWN);
 }
 
 static void linear_d_global_q(int n_rows, int context)
@@ -177,7 +180,7 @@ static void linear_d_global_q(int n_rows, int context)
     (void)context;
     LINEAR(d_global_q)
     (&stream, at(y), D_MODEL, at(x), next_weights(N_BYTES(D_MODEL, D_GLOBAL_Q)), D_MODEL,
-     n_rows);
+     n_rows, OUR_OWN);
 }
 
 static void experts(int n_rows, int context)

@@ -47,6 +47,8 @@ local head_sizes = { 64, 128, 256, 512 }
 local runtime = os.getenv "BURIN_RUNTIME" or "build/cmake/release/libburin_runtime.a"
 os.execute "mkdir -p build/gen/cuda build/kernels"
 
+local wrong = 0
+
 local function name_of(model) return table.concat(model, "-") end
 
 local function path_of(model) return "build/gen/cuda/" .. name_of(model) end
@@ -79,6 +81,17 @@ local function build(models)
   if code ~= 0 then
     io.stderr:write(output)
     os.exit(1, true)
+  end
+end
+
+-- tests/gpu/check_times.c calls what is launched for one of them (tools/gpu_check): its calls must fit.
+local function check_times(model)
+  local output, code = spec.shell(("gcc -std=c11 -D_GNU_SOURCE -fsyntax-only -Wall -Wextra -Wshadow -Werror "
+    .. "-Wno-unused-function -I. -I%s -DSOURCE='\"sm80.c\"' -DFORMAT=%s tests/gpu/check_times.c"):format(
+    path_of(model), model[3]))
+  if code ~= 0 then
+    print(output)
+    wrong = wrong + 1
   end
 end
 
@@ -128,8 +141,6 @@ local function chosen(models)
   return list
 end
 
-local wrong = 0
-
 local function command_of(model, options)
   return ("BURIN_KERNEL_CACHE=${BURIN_KERNEL_CACHE-build/kernels} %s/kernels %s"):format(path_of(model), options)
 end
@@ -170,6 +181,7 @@ local main, more = chosen(every_arch), chosen(one_arch)
 generate(main)
 build(main)
 for _, model in ipairs(main) do
+  if model[2] == "26b-a4b" then check_times(model) end
   if timed or model[2] == "26b-a4b" then time(model, timed or "sm_90a", timed and "--anew " or "") end
 end
 if timed then os.exit(wrong == 0 and 0 or 1, true) end

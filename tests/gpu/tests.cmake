@@ -88,3 +88,19 @@ if(NOT BURIN_SANITIZE)
       ${LUA} tests/gpu/kernels.lua)
   set_tests_properties(gpu/kernels PROPERTIES PROCESSORS 2)
 endif()
+
+# A binary with embedded kernels, and what tools/gpu_check asks a GPU, asked of the virtual one.
+if(CXX_COMPILER AND NOT BURIN_SANITIZE)
+  register(gpu/aot ${CMAKE_COMMAND} -E env BURIN_RUNTIME=$<TARGET_FILE:burin_runtime>
+      bash tests/gpu/aot.sh)
+  add_executable(check-device tests/gpu/check_device.c)
+  target_compile_definitions(check-device PRIVATE _GNU_SOURCE)
+  target_compile_options(check-device PRIVATE -Wall -Wextra -Wshadow -Werror)
+  target_link_libraries(check-device PRIVATE burin_runtime)
+  foreach(question mapping nodes)
+    register(gpu/device_${question}
+        ${CMAKE_COMMAND} -E env ${EXECUTE} $<TARGET_FILE:check-device> ${question})
+  endforeach()
+  register(gpu/device_wrappers ${CMAKE_COMMAND} -E env ${EXECUTE}
+      $<TARGET_FILE:check-device> wrappers ${CMAKE_CURRENT_BINARY_DIR}/wrappers)
+endif()

@@ -2,7 +2,8 @@
  * theirs, a driver that takes what theirs took.
  *
  *   B1-B7   vllm-project/vllm#57475: KV sized from an estimate of graphs, then a capture out of memory
- *   C1-C5   vllm-project/vllm#49224: an estimate that was 0 */
+ *   C1-C5   vllm-project/vllm#49224: an estimate that was 0
+ *   two at once   vllm-project/vllm#55827: what one took was booked to the other */
 #include "runtime/engine/capture.h"
 #include "tests/runtime/engine/case_model.h"
 
@@ -234,4 +235,68 @@ SPEC(C5_taking_after_seal_aborts_with_the_owner_s_name)
     waitpid(child, &ended, 0);
     assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGABRT);
     end();
+}
+
+/* ---- Two at once --------------------------------------------------------------------------- */
+
+static struct case_model models[2];
+static struct burin_plan plans[2];
+static struct burin_plan_request requests[2];
+static struct burin_rehearsal inner;
+static int inner_at, inner_is;
+
+/* Shares 0.35 and 0.20 of a card, of which 4.72 and 2.82 GiB are for KV. */
+static void plan_share(int i)
+{
+    const double share[] = { 0.35, 0.20 }, kv[] = { 4.72, 2.82 };
+    make_case_of(
+            &models[i], "24GiB,sm_120", gib(share[i] * 24 - kv[i]), TOKEN_BYTES, 0, 32768);
+    request.limit = BURIN_LIMIT_FRACTION;
+    request.limit_fraction = share[i];
+    request.graphs.none = true;
+    plans[i] = gpu_plan(&request);
+    requests[i] = request;
+}
+
+static double kv_gib(const struct burin_rehearsal *of)
+{
+    return (double)burin_ledger_owner(&of->ledger, "kv")->obtained / (double)GIB;
+}
+
+static bool start_the_inner(
+        void *user, enum burin_start_step step, size_t done, size_t total)
+{
+    (void)user;
+    if ((int)step != inner_at || done || total)
+        return true;
+    burin_virtual_select(machine, 1);
+    if (burin_rehearse(&inner, &plans[inner_is], &requests[inner_is], &why))
+        fail_msg("%s", why.message);
+    burin_virtual_select(machine, 0);
+    return true;
+}
+
+SPEC(two_that_start_at_once_have_4_72_and_2_82_GiB_of_KV_whoever_is_first)
+{
+    static const double expected[] = { 4.72, 2.82 };
+    plan_share(0);
+    plan_share(1);
+    for (int outer = 0; outer < 2; outer++)
+        for (inner_at = 0; inner_at < BURIN_N_START_STEPS; inner_at++) {
+            card = burin_rehearsal_card(&plans[0]);
+            remake_machine();
+            inner_is = 1 - outer;
+            burin_rehearsal_open(&rehearsal, &plans[outer], &requests[outer]);
+            rehearsal.start.on_step = start_the_inner;
+            if (burin_rehearsal_run(&rehearsal, &why))
+                fail_msg("%s", why.message);
+
+            assert_true(fabs(kv_gib(&rehearsal) - expected[outer]) < 0.01);
+            assert_true(fabs(kv_gib(&inner) - expected[inner_is]) < 0.01);
+
+            burin_virtual_select(machine, 1);
+            burin_rehearsal_close(&inner);
+            burin_virtual_select(machine, 0);
+            end();
+        }
 }

@@ -339,6 +339,7 @@ extern "C" void *fiber_dynamic_shared(void)
 
 #ifdef FIBERS_TSAN
 static char barrier_order, warp_order[MAX_WARPS], start_order, end_order;
+static int tsan_turn; /* which set of fibers runs this block */
 
 /* What each of them did happens before what any of them does next. Said for all at once, by the
  * last to come: one that is far ahead must not order what others do in between. */
@@ -659,14 +660,13 @@ static void forget(char *begin, char *end)
 static void start_tsan_fibers(void)
 {
     static void *sets[2][MAX_THREADS];
-    static int turn;
-    turn = 1 - turn;
+    tsan_turn = 1 - tsan_turn;
     __tsan_release(&start_order);
     for (int i = 0; i < n_threads; i++) {
-        if (!sets[turn][i])
-            sets[turn][i] = __tsan_create_fiber(0);
-        fibers[i].stack = take_stack(turn * MAX_THREADS + i);
-        fibers[i].tsan = sets[turn][i];
+        if (!sets[tsan_turn][i])
+            sets[tsan_turn][i] = __tsan_create_fiber(0);
+        fibers[i].stack = take_stack(tsan_turn * MAX_THREADS + i);
+        fibers[i].tsan = sets[tsan_turn][i];
         __tsan_switch_to_fiber(fibers[i].tsan, 1);
         __tsan_acquire(&start_order);
     }
@@ -855,6 +855,7 @@ extern "C" int fiber_run(
     fiber_block_dim = uint3{ launch->block[0], launch->block[1], launch->block[2] };
 #ifdef FIBERS_TSAN
     host.tsan = __tsan_get_current_fiber();
+    tsan_turn = 1;
 #endif
 #ifdef FIBERS_ASAN
     host_stack = nullptr;

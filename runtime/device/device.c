@@ -47,7 +47,10 @@ enum burin_status burin_device_reserve(
 }
 
 enum burin_status burin_device_back(
-        struct burin_device *device, uint64_t address, size_t bytes, struct burin_error *err)
+        struct burin_device *device,
+        uint64_t address,
+        size_t bytes,
+        struct burin_error *err)
 {
     assert(bytes % device->granule == 0);
     return device->ops->back(device, address, bytes, err);
@@ -155,7 +158,8 @@ enum burin_status burin_queue_capture(
     const struct burin_device_ops *ops = queue->device->ops;
     *graph = (struct burin_graph){ .device = NULL };
     if (!ops->capture)
-        return burin_fail(err, BURIN_EUSAGE, "device %s has no graphs", queue->device->name);
+        return burin_fail(
+                err, BURIN_EUSAGE, "device %s has no graphs", queue->device->name);
     enum burin_status status = check_kernels(program, kv, err);
     if (!status)
         status = ops->capture(queue, program, kv, call, graph, err);

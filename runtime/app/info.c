@@ -105,6 +105,20 @@ static void write_seeing_json(struct burin_json *json)
     burin_json_close(json);
 }
 
+/* ---- What no device has run ---------------------------------------------------------- */
+
+/* Off unless it's asked for, and why. */
+static const char UNTRIED[] =
+        "--fast-gemm: no device has run it, and bits may depend on the batch";
+
+static bool has_kernels_for_gpus(const struct burin_model *model)
+{
+    for (int i = 0; i < model->n_families; i++)
+        if (model->families[i].sm && model->families[i].cuda)
+            return true;
+    return false;
+}
+
 /* ---- All of it ---------------------------------------------------------------------- */
 
 static void write_text(
@@ -151,6 +165,8 @@ static void write_text(
         if (chosen->programs[i].missing)
             printf("  program   %s is planned only: no kernels yet for %s\n",
                    chosen->programs[i].name, chosen->programs[i].missing);
+    if (has_kernels_for_gpus(model))
+        printf("  untried   %s\n", UNTRIED);
     if (burin_app_encoder(model))
         write_seeing();
     printf("\n  built     Burin %s with %s%s\n", BURIN_VERSION, BURIN_COMPILER, SANITIZER);
@@ -219,6 +235,8 @@ static void write_json(
         burin_json_close(&json);
     }
     burin_json_close(&json);
+    burin_json_text(
+            &json, "untried", has_kernels_for_gpus(model) ? UNTRIED : NULL, SIZE_MAX);
     burin_json_bool(&json, "chat", model->chat != NULL);
     if (burin_app_encoder(model))
         write_seeing_json(&json);

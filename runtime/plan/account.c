@@ -23,6 +23,9 @@ enum {
     /* Code of some tens of kernels; a torch process that loads thousands of them as it needs
      * them keeps about 300 with its context (pytorch#107667). */
     MODULES_MIB = 64,
+    /* What cuBLASLt keeps on the device, and those of its kernels that it loads: nobody has
+     * measured it for us; as much as a torch process keeps for all it does. */
+    CUBLASLT_MIB = 300,
     /* Stacks: 1 KiB, the driver's default, for each of a multiprocessor's threads. 296 on a
      * B200, which has the most; 216 measured on an A100 (EMDC_llvm#13). */
     LOCAL_MIB = 296,
@@ -266,8 +269,10 @@ static void add_derived_fixed(
     add_device(
             plan, "context", "the driver's, for a process on this card",
             costs->context_bytes, CONTEXT_MIB * MIB);
+    const bool fast = plan->params.value[BURIN_FAST_GEMM] != 0;
     add_device(
-            plan, "modules", "the kernels' code", costs->modules_bytes, MODULES_MIB * MIB);
+            plan, "modules", fast ? "the kernels' code, and cuBLASLt" : "the kernels' code",
+            costs->modules_bytes, (MODULES_MIB + (fast ? CUBLASLT_MIB : 0)) * MIB);
     add_device(
             plan, "local memory", "stacks of all threads that the card runs at once",
             costs->local_bytes, worst_local(&plan->card));

@@ -2,9 +2,12 @@
 """tests/gpu/models.py NAME KIND -- A tiny model on a virtual GPU that executes, against transformers
 on the same weights; KIND is text, image, images or video. Its error against f32 is at most 1.5 times
 that of transformers in bf16. Bits are the same in one chunk and in many, beside other sequences, and
-token by token, launched one by one or as graphs."""
+token by token, launched one by one or as graphs. Under --fast-gemm the error has the same bound."""
 import json
+import os
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
@@ -30,6 +33,14 @@ def given(input, *options):
     return burin.run([logits, "-m", weights, *small, *options], input=input)
 
 
+def products(*options):
+    with tempfile.TemporaryFile() as told:
+        burin.run([logits, "-m", weights, "--device", "cuda", *options], input=prompts, stderr=told,
+                  env={**os.environ, "BURIN_GPU_PRODUCTS": "1"})
+        told.seek(0)
+        return int(re.search(rb"(\d+) products", told.read())[1])
+
+
 def same(what, found, expected):
     n = len(expected) // 4 // n_vocab
     differ = [i for i in range(n)
@@ -51,6 +62,13 @@ if kind == "text":
     alone = given(short)
     same("token by token, as graphs", given(short, "--batch-size", 1), alone)
     same("token by token, launched", given(short, "--batch-size", 1, "--eager"), alone)
+    if any(len(line.split()) >= 128 for line in prompts.splitlines()): # else no product is cuBLASLt's
+        clear, agree, what = golden_logits.lower(
+            report, name, folder, n_vocab, "--device", "cuda", "--fast-gemm")
+        report.line(agree == clear, what)
+        for size, many in [(150, True), (13, False)]:
+            n = products("--fast-gemm", "--batch-size", size)
+            report.line((n > 0) == many, f"{name}, --fast-gemm, {size} rows: {n} products of cuBLASLt's")
     same("beside others, as graphs",
          given(prompts, "--parallel", 4, "--batch-size", 29, "--graphs", "step=2,4"), whole)
 report.close()

@@ -3,7 +3,9 @@
  * and put on the stream as they are.
  *
  * Refused  All but what --fast-gemm asks for: bf16 times bf16, the first matrix transposed, sums in
- *          f32; addresses or strides that the real one could not read 16 bytes at a time. */
+ *          f32; addresses or strides that the real one could not read 16 bytes at a time.
+ *
+ *   BURIN_GPU_PRODUCTS   1: how many there were is told at the end */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored                                                             \
         "-Wshadow" /* in C a function may be called as its struct is */
@@ -21,6 +23,8 @@ BURIN_CUBLASLT_CALLS(DECLARE)
 }
 #pragma GCC diagnostic pop
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <string>
 
@@ -52,6 +56,15 @@ extern "C" __global__ __launch_bounds__(64) void cublaslt(
     }
 }
 )";
+
+static int n_products;
+
+__attribute__((destructor)) static void tell_products(void)
+{
+    const char *tell = getenv("BURIN_GPU_PRODUCTS");
+    if (tell && !strcmp(tell, "1"))
+        fprintf(stderr, "burin-gpu: %d products of cuBLASLt's\n", n_products);
+}
 
 struct burin_cublaslt_handle {
     struct burin_cu_module *module;
@@ -268,6 +281,7 @@ int cublasLtMatmul(
         !begins(a, 256) || !begins(b, 16) || !begins(d, 16) || !begins(workspace, 256) ||
         c != d)
         return CUBLASLT_INVALID;
+    n_products++;
     int n_out = (int)a_layout->columns, k = (int)a_layout->rows;
     int w_stride = (int)a_layout->stride, x_stride = (int)b_layout->stride;
     int y_stride = (int)d_layout->stride;

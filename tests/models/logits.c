@@ -3,7 +3,7 @@
  *   logits-NAME -m WEIGHTS [--target FAMILY] [--exact] [--kv-cache-dtype f32|bf16]
  *               [--threads N] [--batch-size N] [--from N] [--argmax] [--parallel N]
  *               [--frames N] [--encoder-arena BYTES] [--device cpu|cuda] [--eager]
- *               [--graphs step=1,2]  < ids > logits
+ *               [--graphs step=1,2] [--fast-gemm]  < ids > logits
  *
  * Each input line is one sequence, its token ids between spaces; --parallel of them run at once.
  * For each line in order, and each position in it from --from on: n_vocab numbers as f32; with
@@ -136,6 +136,7 @@ int main(int argc, char **argv)
         ARENA,
         DEVICE,
         EAGER,
+        FAST,
         GRAPHS,
         PARALLEL
     };
@@ -152,6 +153,7 @@ int main(int argc, char **argv)
         { "encoder-arena", required_argument, NULL, ARENA },
         { "device", required_argument, NULL, DEVICE },
         { "eager", no_argument, NULL, EAGER },
+        { "fast-gemm", no_argument, NULL, FAST },
         { "graphs", required_argument, NULL, GRAPHS },
         { "parallel", required_argument, NULL, PARALLEL },
         { NULL, 0, NULL, 0 },
@@ -201,6 +203,10 @@ int main(int argc, char **argv)
         case EAGER:
             graphs.none = true;
             options.graphs = &graphs;
+            break;
+        case FAST:
+            options.fast_gemm = true;
+            options.n_outputs = 2 * ROWS_A_STEP + 1; /* products of fewer rows aren't its */
             break;
         case GRAPHS:
             if (burin_graphs_parse(&graphs, optarg, &err))

@@ -39,6 +39,23 @@ SPEC(every_byte_of_the_card_has_an_owner)
     assert_int_equal(plan.n_owners, 12);
 }
 
+SPEC(room_for_cublaslt_is_planned_where_it_may_multiply)
+{
+    plan_on(4 * GIB);
+    request.n_sequences = 8;
+    plan = gpu_plan(&request);
+    const int64_t arena = owner_bytes(&plan, "arena");
+    assert_int_equal(plan.params.value[BURIN_FAST_GEMM], 0);
+
+    request.fast_gemm = true;
+    plan = gpu_plan(&request);
+
+    assert_int_equal(plan.params.value[BURIN_FAST_GEMM], 1);
+    assert_int_equal(owner_bytes(&plan, "modules"), (64 + 300) * MIB);
+    assert_int_equal(
+            owner_bytes(&plan, "arena"), arena); /* this model has no scratch for it */
+}
+
 SPEC(KV_gets_what_is_left_in_whole_granules_and_not_a_page_more)
 {
     for (int64_t bytes = 2 * GIB; bytes < 3 * GIB; bytes += 45678901) {

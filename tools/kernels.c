@@ -1,6 +1,7 @@
 /* tools/kernels.c -- Compiles the kernels of a model's GPU families, without a GPU: kernels-NAME.
  *
- *   kernels-NAME [--anew] [ARCH ...]     a table: registers and shared memory of each kernel
+ *   kernels-NAME [--anew] [--only KERNEL,KERNEL] [ARCH ...]
+ *                                        a table: registers and shared memory of each kernel
  *                                        on each architecture, and how long it took
  *   kernels-NAME --cached [ARCH ...]     how long it takes to find them all in the cache
  *   kernels-NAME --embed ARCH ...        as C, for the binary (gen --aot; build calls it)
@@ -42,6 +43,7 @@ struct work {
     const struct burin_cuda_code *code;
     const char *archs[MAX_ARCHS];
     int n_archs;
+    const char *only; /* names between commas; NULL: all */
     struct burin_compiling how;
     struct burin_compiled *compiled; /* of each job */
 
@@ -58,6 +60,17 @@ struct worker {
     struct burin_error err;
     pthread_t thread;
 };
+
+/* Whether it is one of those asked for. */
+static bool is_wanted(const struct work *work, int kernel)
+{
+    const char *name = work->code->kernels[kernel].name;
+    const size_t n = strlen(name);
+    for (const char *at = work->only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strncmp(at, name, n) == 0 && (at[n] == ',' || at[n] == 0))
+            return true;
+    return !work->only;
+}
 
 /* ---- Compiling ----------------------------------------------------------------------- */
 
@@ -132,6 +145,8 @@ static void *compile_all(void *argument)
         pthread_mutex_unlock(&work->lock);
         if (job >= work->n_archs * work->code->n_kernels)
             return NULL;
+        if (!is_wanted(work, job % work->code->n_kernels))
+            continue;
         const bool good = compile_one(worker, job, &counts);
         pthread_mutex_lock(&work->lock);
         work->n_bad += !good;
@@ -169,6 +184,8 @@ static void print_table(const struct work *work)
     for (int k = 0; k < n_kernels; k++) {
         const struct burin_kernel *kernel = &work->code->kernels[k];
         int shared = 0;
+        if (!is_wanted(work, k))
+            continue;
         printf("%-52s %7d", kernel->name, kernel->threads);
         for (int a = 0; a < work->n_archs; a++) {
             const struct burin_compiled *c = &work->compiled[a * n_kernels + k];
@@ -183,13 +200,15 @@ static void print_summary(const struct work *work, double seconds)
 {
     const struct burin_compile_counts *counts = &work->counts;
     const int n_kernels = work->code->n_kernels;
-    int slowest = 0;
+    int slowest = 0, n_wanted = 0;
+    for (int k = 0; k < n_kernels; k++)
+        n_wanted += is_wanted(work, k);
     for (int i = 0; i < n_kernels * work->n_archs; i++)
         if (work->compiled[i].ms > work->compiled[slowest].ms)
             slowest = i;
     printf("%s: %d kernels, %d architectures: %d compiled, %d from the cache, %.1f MB of "
            "code, %.2f s on %d threads; the slowest took %.2f s: %s\n",
-           burin_model.name, n_kernels, work->n_archs, counts->n_compiled, counts->n_cached,
+           burin_model.name, n_wanted, work->n_archs, counts->n_compiled, counts->n_cached,
            (double)counts->n_bytes / 1e6, seconds, work->how.n_threads,
            work->compiled[slowest].ms / 1e3, work->code->kernels[slowest % n_kernels].name);
 }
@@ -238,6 +257,8 @@ static int read_options(int argc, char **argv, struct work *work)
             work->output = OF_CACHE;
         else if (strcmp(argv[i], "--anew") == 0)
             work->how.anew = true;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            work->only = argv[++i];
         else if (strncmp(argv[i], "sm_", 3) == 0 && work->n_archs < MAX_ARCHS)
             work->archs[work->n_archs++] = argv[i];
         else {

@@ -5,9 +5,9 @@
 --   lua5.4 tests/gpu/kernels.lua [--all] [NAME ...]      models below whose names hold one of these
 --   lua5.4 tests/gpu/kernels.lua --time sm_90a 26b-a4b   cold, then from the cache: how long each takes
 --
--- What takes the compiler longest is the number of kernels times architectures: models of the first list
--- have every template, format and head size between them, those of the second other sizes only and
--- are compiled for one architecture; --all: for each.
+-- Every kernel of these models is compiled for one architecture. Of those that differ in widths alone
+-- (K of a product, a row's length) one is compiled for all of them: the models of the first list have every
+-- template, format and head size between them. --all: each kernel for each architecture.
 
 local folder = os.getenv "BURIN_TREE" or "."
 package.path = folder .. "/?.lua;" .. folder .. "/?/init.lua;" .. package.path
@@ -163,6 +163,27 @@ local function time(model, arch, anew)
   end
 end
 
+-- What a kernel is but for widths. Heads are another matter: registers follow from them.
+local function kind_of(kernel)
+  if kernel:find "attention" or kernel:find "head" or kernel:find "^kv_append" then return kernel end
+  return (kernel:gsub("_[dn]_[a-z_]+", "_d"):gsub("%d+$", "")) .. (kernel:find "_few$" and "_few" or "")
+end
+
+-- For all architectures what is of a new kind, for one the rest.
+local known = {}
+local function compile_new(model)
+  local new, rest = {}, {}
+  for kernel in read(path_of(model) .. "/sm80_kernels.c"):gmatch '%.name = "([^"]+)"' do
+    local list = (all or not known[kind_of(kernel)]) and new or rest
+    list[#list + 1], known[kind_of(kernel)] = kernel, true
+  end
+  local function take(list, archs)
+    if #list > 0 then compile_all({ model }, ("--only %s %s"):format(table.concat(list, ","), archs)) end
+  end
+  take(new, "")
+  take(rest, "sm_80")
+end
+
 local function compile_others()
   local texts = {}
   for op, node in pairs(without_model) do
@@ -185,7 +206,7 @@ for _, model in ipairs(main) do
   if timed or model[2] == "26b-a4b" then time(model, timed or "sm_90a", timed and "--anew " or "") end
 end
 if timed then os.exit(wrong == 0 and 0 or 1, true) end
-compile_all(main, "")
+for _, model in ipairs(main) do compile_new(model) end
 if #named == 0 then
   compile_others()
   for _, what in ipairs(left_out(main)) do
@@ -195,5 +216,7 @@ if #named == 0 then
 end
 generate(more)
 build(more)
-compile_all(more, all and "" or "sm_80")
+for _, model in ipairs(more) do
+  if all then compile_new(model) else compile_all({ model }, "sm_80") end
+end
 os.exit(wrong == 0 and 0 or 1, true)

@@ -278,11 +278,9 @@ function structs.buffers(put, program, gpu)
     begin[program.costs[program.n_carried + i]] = phase.name
     if has_scratch(program, i) then
       local own = structs.scratch_bytes(program, i)
+      put("    uint8_t *%s = %s + %s%s;", phase.name, phases, own, gpu and "" or " * n_threads")
       if fast_scratch(program, i) > 0 then
-        put(text.assign("    ", "uint8_t *" .. phase.name, ("%s + %s + %s * fast_gemm"):format(phases, own,
-          structs.fast_bytes(program, i))))
-      else
-        put("    uint8_t *%s = %s + %s%s;", phase.name, phases, own, gpu and "" or " * n_threads")
+        put("    %s += %s * fast_gemm;", phase.name, structs.fast_bytes(program, i))
       end
     else
       put("    uint8_t *%s = %s;", phase.name, phases)

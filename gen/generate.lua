@@ -108,13 +108,28 @@ local function find_kernels(family, context)
   end
 end
 
--- All families lowered, placed and with their tables. model.missing[program's name] = what the first
+-- What a GPU family's programs became, as a text: families with the same one run the same kernels.
+local function signature(family)
+  local parts = {}
+  for i, program in ipairs(family.programs) do parts[i] = graph.text(program) end
+  return table.concat(parts, "\n")
+end
+
+-- All families lowered, placed and with their tables. A GPU's that became what one before it did is
+-- .like that one. model.missing[program's name] = what the first
 -- family has no kernels for: that of a CPU, where there is one.
 function generate.plan(model, families)
-  local ranks = { n = 0 }
+  local ranks, known = { n = 0 }, {}
   for _, family in ipairs(families) do
     local context = generate.lower(model, family)
-    find_kernels(family, context)
+    local same = family.sm and signature(family)
+    family.like = same and known[same]
+    if family.like then
+      family.missing, family.runs = family.like.missing, family.like.runs
+    else
+      find_kernels(family, context)
+      if same then known[same] = family end
+    end
     model.missing = model.missing or family.missing
     for _, program in ipairs(family.programs) do
       program.inputs = tables.inputs(program, context)
@@ -137,23 +152,18 @@ local function check_emitters(model)
     model.name, table.concat(missing, ", ")), code = 1 }, 0)
 end
 
--- Emits what GPUs run. Families that come to the same text share it: family.code is whose it is.
+-- Emits what GPUs run, once for all families that are alike: family.code is whose it is.
 local function add_cuda(model, families, options, add)
   local cuda = require "gen.emit.cuda"
-  local first
   for _, family in ipairs(families) do
-    if family.sm and not family.missing.step then
-      local same = first and cuda.family(model, family, first.name, options)
-      if same and same.programs == first.programs and same.kernels == first.kernels then
-        family.code = first.name
-      else
-        family.code = family.name
-        local texts = cuda.family(model, family, family.name, options)
-        first = first or { name = family.name, programs = texts.programs, kernels = texts.kernels }
-        add(family.name .. ".cu", texts.cuda)
-        add(family.name .. ".c", texts.programs)
-        add(family.name .. "_kernels.c", texts.kernels)
-      end
+    if family.like then
+      family.code = family.like.code
+    elseif family.sm and not family.missing.step then
+      family.code = family.name
+      local texts = cuda.family(model, family, family.name, options)
+      add(family.name .. ".cu", texts.cuda)
+      add(family.name .. ".c", texts.programs)
+      add(family.name .. "_kernels.c", texts.kernels)
     end
   end
 end

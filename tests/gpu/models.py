@@ -57,6 +57,11 @@ report.line(agree == clear, what)
 whole = given(prompts)
 # A picture whose tokens see each other is never cut.
 same("in chunks", given(prompts, "--batch-size", 13 if kind == "text" else 70), whole)
+if kind == "images": # runs as large as the graph, and no larger
+    plan = json.loads(burin.run([burin.binary(name), "plan", "--json", "--card", "4GiB,sm_80",
+                                 "--graphs", "encode_image=70"]))
+    arena, = [run["arena_bytes"] for run in plan["programs"] if run["program"] == "encode_image"]
+    same("launched, not as graphs", given(prompts, "--eager", "--encoder-arena", arena), whole)
 if kind == "text":
     short = b"".join(line for line in prompts.splitlines(keepends=True) if len(line.split()) < 30)
     alone = given(short)

@@ -201,7 +201,7 @@ int main(int argc, char **argv)
             options.device = optarg;
             break;
         case EAGER:
-            graphs.none = true;
+            graphs = (struct burin_graphs){ .none = true }; /* those named so far, too */
             options.graphs = &graphs;
             break;
         case FAST:

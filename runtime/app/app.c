@@ -51,7 +51,8 @@ static const struct command commands[BURIN_N_COMMANDS] = {
         "after one to warm up, in tokens a second, with the standard deviation. The memory's\n"
         "read bandwidth is measured before and behind it, with as many threads: the bytes that\n"
         "tokens read in a second, divided by the most it gave, are the share of the possible\n"
-        "speed that was reached. Caches can make it more than all.\n",
+        "speed that was reached. Caches can make it more than all. On a GPU, whose memory is\n"
+        "not timed, the speed is told alone.\n",
         { "bench", "bench -p 128,512 -n 64 -t 1,2 -r 7", "bench -o json > speed.json" },
     },
     [BURIN_TOKENIZE] = {

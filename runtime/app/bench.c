@@ -29,6 +29,8 @@ struct row {
 struct bench {
     struct burin_app *app;
     struct burin_engine *engine;
+    bool on_gpu; /* its memory's bandwidth is not timed, and threads say nothing */
+    char device[112];
     int32_t *ids; /* of a prompt: as many as the longest */
     int n_rows;
     struct row rows[2 * BURIN_MAX_LIST * BURIN_MAX_LIST];
@@ -111,9 +113,9 @@ static enum burin_status time_row(
     if (!samples)
         return burin_fail(err, BURIN_ENOMEM, "no memory for %d samples", n);
     char what[64];
-    snprintf(
-            what, sizeof what, "%s%d, %d threads", row->decode ? "tg" : "pp", row->n,
-            row->n_threads);
+    const int at = snprintf(what, sizeof what, "%s%d", row->decode ? "tg" : "pp", row->n);
+    if (!bench->on_gpu)
+        snprintf(what + at, sizeof what - (size_t)at, ", %d threads", row->n_threads);
     struct burin_progress bar;
     burin_progress_begin(
             &bar, stderr, what, BURIN_COUNT_THINGS, bench->app->settings.verbose);
@@ -172,9 +174,9 @@ static enum burin_status add_rows(
         if (counts->values[i] == 0)
             continue; /* "-n 0": leave this kind out */
         struct row *row = &bench->rows[bench->n_rows++];
-        *row = (struct row){ .decode = decode,
-                             .n = counts->values[i],
-                             .n_threads = n_threads };
+        *row = (struct row){
+            .decode = decode, .n = counts->values[i], .n_threads = n_threads, .share = NAN
+        };
         status = time_row(bench, row, err);
     }
     return status;
@@ -207,6 +209,8 @@ static enum burin_status bench_with(
     const struct burin_engine_info info = burin_engine_info(bench->engine);
     bench->family = info.family;
     bench->kv = info.kv;
+    bench->on_gpu = info.family->sm > 0;
+    snprintf(bench->device, sizeof bench->device, "%s", info.device);
     status = add_rows(bench, &settings->bench_prompt, false, info.n_threads, err);
     if (!status)
         status = add_rows(bench, &settings->bench_generate, true, info.n_threads, err);
@@ -216,13 +220,36 @@ static enum burin_status bench_with(
 
 /* ---- What is told ------------------------------------------------------------------ */
 
+static void write_gpu_table(const struct bench *bench, const char *name, const char *params)
+{
+    printf("| %-30s | %10s | %10s | %-8s | %8s | %18s |\n", "model", "size", "params",
+           "backend", "test", "t/s");
+    printf("| ------------------------------ | ---------: | ---------: | -------- | "
+           "-------: | -----------------: |\n");
+    for (int i = 0; i < bench->n_rows; i++) {
+        const struct row *row = &bench->rows[i];
+        char test[32], speed[48];
+        snprintf(test, sizeof test, "%s%d", row->decode ? "tg" : "pp", row->n);
+        snprintf(speed, sizeof speed, "%.2f ± %.2f", row->median, row->deviation);
+        printf("| %-30s | %10s | %10s | %-8s | %8s | %19s |\n", name,
+               burin_human_bytes((int64_t)bench->family->weights_bytes).text, params,
+               bench->family->name, test, speed);
+    }
+    printf("\non %s\n", bench->device);
+}
+
 static void write_table(const struct bench *bench)
 {
     const struct burin_model *model = bench->app->model;
-    char name[96], test[32], speed[48];
+    char name[96], params[32], test[32], speed[48];
     snprintf(
             name, sizeof name, "%s %s %s", model->architecture, model->variant,
             model->recipe);
+    snprintf(params, sizeof params, "%.2f M", (double)model->n_elements / 1e6);
+    if (bench->on_gpu) {
+        write_gpu_table(bench, name, params);
+        return;
+    }
     printf("| %-30s | %10s | %10s | %-8s | %7s | %8s | %18s | %9s |\n", "model", "size",
            "params", "backend", "threads", "test", "t/s", "bandwidth");
     printf("| ------------------------------ | ---------: | ---------: | -------- | "
@@ -235,8 +262,6 @@ static void write_table(const struct bench *bench)
         snprintf(speed, sizeof speed, "%.2f ± %.2f", row->median, row->deviation);
         if (!isnan(row->share))
             snprintf(share, sizeof share, "%.0f %%", 100 * row->share);
-        char params[32];
-        snprintf(params, sizeof params, "%.2f M", (double)model->n_elements / 1e6);
         printf("| %-30s | %10s | %10s | %-8s | %7d | %8s | %19s | %9s |\n", name,
                burin_human_bytes((int64_t)bench->family->weights_bytes).text, params,
                bench->family->name, row->n_threads, test, speed, share);
@@ -251,7 +276,8 @@ static void write_table(const struct bench *bench)
                    bench->rows[i].note);
 }
 
-static void write_json_row(const struct row *row, struct burin_json *json)
+static void write_json_row(
+        const struct bench *bench, const struct row *row, struct burin_json *json)
 {
     char test[32];
     snprintf(test, sizeof test, "%s%d", row->decode ? "tg" : "pp", row->n);
@@ -259,7 +285,8 @@ static void write_json_row(const struct row *row, struct burin_json *json)
     burin_json_text(json, "test", test, SIZE_MAX);
     burin_json_text(json, "phase", row->decode ? "decode" : "prefill", SIZE_MAX);
     burin_json_integer(json, "tokens", row->n);
-    burin_json_integer(json, "threads", row->n_threads);
+    if (!bench->on_gpu)
+        burin_json_integer(json, "threads", row->n_threads);
     burin_json_real(json, "tokens_per_second", row->median);
     burin_json_real(json, "deviation", row->deviation);
     burin_json_open(json, "samples", '[');
@@ -267,8 +294,22 @@ static void write_json_row(const struct row *row, struct burin_json *json)
         burin_json_real(json, NULL, row->samples[i]);
     burin_json_close(json);
     burin_json_real(json, "bytes_per_token", row->bytes_a_token);
-    burin_json_real(json, "bandwidth_share", row->share);
-    burin_json_text(json, "bandwidth_note", *row->note ? row->note : NULL, SIZE_MAX);
+    if (!bench->on_gpu) {
+        burin_json_real(json, "bandwidth_share", row->share);
+        burin_json_text(json, "bandwidth_note", *row->note ? row->note : NULL, SIZE_MAX);
+    }
+    burin_json_close(json);
+}
+
+static void write_bandwidths(const struct bench *bench, struct burin_json *json)
+{
+    burin_json_open(json, "bandwidth", '[');
+    for (int i = 0; i < bench->n_bandwidths; i++) {
+        burin_json_open(json, NULL, '{');
+        burin_json_integer(json, "threads", bench->bandwidths[i].n_threads);
+        burin_json_real(json, "gbs", bench->bandwidths[i].gbs);
+        burin_json_close(json);
+    }
     burin_json_close(json);
 }
 
@@ -285,17 +326,13 @@ static void write_json(const struct bench *bench)
     burin_json_bool(&json, "exact", bench->family->exact);
     burin_json_integer(&json, "elements", model->n_elements);
     burin_json_integer(&json, "weights_bytes", (int64_t)bench->family->weights_bytes);
-    burin_json_open(&json, "bandwidth", '[');
-    for (int i = 0; i < bench->n_bandwidths; i++) {
-        burin_json_open(&json, NULL, '{');
-        burin_json_integer(&json, "threads", bench->bandwidths[i].n_threads);
-        burin_json_real(&json, "gbs", bench->bandwidths[i].gbs);
-        burin_json_close(&json);
-    }
-    burin_json_close(&json);
+    if (bench->on_gpu)
+        burin_json_text(&json, "device", bench->device, SIZE_MAX);
+    else
+        write_bandwidths(bench, &json);
     burin_json_open(&json, "rows", '[');
     for (int i = 0; i < bench->n_rows; i++)
-        write_json_row(&bench->rows[i], &json);
+        write_json_row(bench, &bench->rows[i], &json);
     burin_json_close(&json);
     burin_json_close(&json);
 }
@@ -315,7 +352,7 @@ static enum burin_status make_prompt(struct bench *bench, struct burin_error *er
 }
 
 /* One number of threads. The memory is timed before and behind, since other guests of a machine
- * come and go. */
+ * come and go. A GPU has its own, of which nothing is known. */
 static enum burin_status bench_threads(
         struct bench *bench,
         const struct burin_options *options,
@@ -323,12 +360,17 @@ static enum burin_status bench_threads(
         struct burin_error *err)
 {
     const int first = bench->n_rows;
+    struct burin_card card;
+    bool gpu = false;
     double before = 0, behind = 0;
-    enum burin_status status = burin_bandwidth(n_threads, &before, err);
+    enum burin_status status = burin_engine_card(options, &card, &gpu, err);
+    if (!status && !gpu)
+        status = burin_bandwidth(n_threads, &before, err);
     if (!status)
         status = bench_with(bench, *options, n_threads, err);
-    if (!status)
-        status = burin_bandwidth(n_threads, &behind, err);
+    if (status || bench->on_gpu)
+        return status;
+    status = burin_bandwidth(n_threads, &behind, err);
     const double gbs = fmax(before, behind);
     const int at = bench->n_bandwidths++;
     bench->bandwidths[at].n_threads = n_threads;
@@ -382,7 +424,7 @@ enum burin_status burin_app_bench(struct burin_app *app, struct burin_error *err
         status = burin_app_options(app, &options, err);
     if (!status)
         status = make_prompt(&bench, err);
-    for (int i = 0; i < settings->bench_threads.n && !status; i++) {
+    for (int i = 0; i < settings->bench_threads.n && !status && !bench.on_gpu; i++) {
         const int asked = burin_app_threads(app, settings->bench_threads.values[i]);
         const int n_threads = asked > 0 ? asked : burin_machine_cores();
         status = bench_threads(&bench, &options, n_threads, err);

@@ -133,7 +133,7 @@ enum burin_status burin_app_show_plan(
 /* ---- rehearse.c ------------------------------------------------------------------ */
 
 /* Make a plan and run start-up for it on a virtual card: its report to stdout, or the plan as JSON
- * with what each owner obtained. */
+ * with what each owner obtained; without that where it is refused. */
 enum burin_status burin_app_rehearse(
         struct burin_app *app, const size_t *tokenizer_bytes, struct burin_error *err);
 

@@ -55,6 +55,8 @@ static enum burin_status rehearse(
         status = burin_rehearse(&rehearsal, plan, request, err);
         if (!status)
             show(plan, &rehearsal, as_json);
+        else if (as_json)
+            burin_plan_json(plan, stdout);
         burin_rehearsal_close(&rehearsal);
     }
     burin_virtual_close(machine);
@@ -73,7 +75,12 @@ enum burin_status burin_app_rehearse(
         return burin_fail(
                 err, BURIN_EUSAGE, "--rehearse: %s is no GPU; --card rtx5090 is one",
                 plan.card.name);
+    if (status)
+        return status;
+    status = burin_plan_check(&plan, err);
     if (!status)
-        status = burin_plan_check(&plan, err);
-    return status ? status : rehearse(&plan, &request, app->settings.json, err);
+        return rehearse(&plan, &request, app->settings.json, err);
+    if (app->settings.json) /* as without --rehearse: nothing was obtained */
+        burin_plan_json(&plan, stdout);
+    return status;
 }

@@ -159,8 +159,9 @@ static bool read_entry(
 {
     struct stat about;
     struct head head;
-    if (fstat(file, &about) || about.st_size < (off_t)sizeof head ||
-        !all_read(file, &head, sizeof head) || !head_fits(&head, key, about.st_size))
+    if (fstat(file, &about) || !S_ISREG(about.st_mode) ||
+        about.st_size < (off_t)sizeof head || !all_read(file, &head, sizeof head) ||
+        !head_fits(&head, key, about.st_size))
         return false;
 
     const struct burin_arena_mark mark = burin_arena_mark(arena);
@@ -189,7 +190,8 @@ bool burin_cache_find(
         struct burin_compiled *compiled)
 {
     const struct path path = path_of(folder, key);
-    const int file = open(path.text, O_RDONLY | O_CLOEXEC);
+    /* A FIFO in its place must not be waited for. */
+    const int file = open(path.text, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return false;
     const bool found = read_entry(file, key, arena, compiled);

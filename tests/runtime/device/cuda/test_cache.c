@@ -156,6 +156,25 @@ SPEC(a_file_cut_at_any_byte_is_not_found_and_can_be_written_anew)
     only_file(folder); /* and nothing of the writing is left */
 }
 
+SPEC(a_fifo_in_its_place_is_not_waited_for)
+{
+    const char *folder = new_folder();
+    const struct burin_cache_key key = key_of("a kernel");
+    const struct burin_compiled kept = some_kernel();
+    struct burin_compiled found;
+    burin_cache_keep(folder, &key, &kept);
+    const char *path = only_file(folder);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+
+    alarm(10); /* a hang is a failure */
+    assert_false(burin_cache_find(folder, &key, &arena, &found));
+    alarm(0);
+
+    burin_cache_keep(folder, &key, &kept);
+    assert_true(burin_cache_find(folder, &key, &arena, &found));
+}
+
 SPEC(a_folder_that_cannot_be_written_is_no_error)
 {
     const struct burin_cache_key key = key_of("a kernel");

@@ -1,5 +1,5 @@
-/* runtime/app/last_start.c -- What the last start on a GPU planned and obtained, kept as text:
- * $XDG_CACHE_HOME/burin/start/NAME.txt, or ~/.cache in place of the first. */
+/* runtime/app/last_start.c -- What the last start on a GPU that succeeded planned and obtained, kept
+ * as text: $XDG_CACHE_HOME/burin/start/NAME.txt, or ~/.cache in place of the first. */
 #include "runtime/app/app.h"
 
 #include "runtime/base/json.h"
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { MOST_BYTES = 64 * 1024 };
 
@@ -34,6 +36,36 @@ static bool find_path(const struct burin_app *app, bool make, char *path, size_t
     return true;
 }
 
+/* It says of itself that it is a success: starts that fail leave it as it is. */
+static void write_head(const char *device, FILE *out)
+{
+    char date[64] = "";
+    const time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local))
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S %z", &local);
+    fprintf(out, "The last start that succeeded: %s, on %s\n", date, device);
+}
+
+/* All of it or nothing: whoever reads meanwhile sees the one before. */
+static void replace(const char *path, const char *text)
+{
+    char other[4096 + 8];
+    snprintf(other, sizeof other, "%s.XXXXXX", path);
+    const int file = mkstemp(other);
+    FILE *out = file < 0 ? NULL : fdopen(file, "w");
+    if (!out) {
+        if (file >= 0) {
+            close(file);
+            unlink(other);
+        }
+        return;
+    }
+    const bool written = fputs(text, out) >= 0;
+    if (fclose(out) || !written || rename(other, path))
+        unlink(other);
+}
+
 void burin_app_keep_start(const struct burin_app *app, const struct burin_engine *engine)
 {
     static char text[MOST_BYTES];
@@ -41,15 +73,11 @@ void burin_app_keep_start(const struct burin_app *app, const struct burin_engine
     FILE *out = fmemopen(text, sizeof text, "w");
     if (!out)
         return;
+    write_head(burin_engine_info(engine).device, out);
     const bool any = burin_engine_start_report(engine, out);
     fclose(out);
-    if (!any || !find_path(app, true, path, sizeof path))
-        return;
-    out = fopen(path, "w");
-    if (!out)
-        return;
-    fputs(text, out);
-    fclose(out);
+    if (any && find_path(app, true, path, sizeof path))
+        replace(path, text);
 }
 
 enum burin_status burin_app_show_start(const struct burin_app *app, struct burin_error *err)

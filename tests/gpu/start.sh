@@ -22,6 +22,7 @@ says log "on cuda:0"
 says last "planned bytes"
 says last "^  kv "
 says last "^  total "
+says last "^The last start that succeeded: 20..-..-.. .*, on cuda:0"
 "$binary" info --last-start --json >"$folder/last.json"
 says last.json '"last_start": '
 
@@ -38,3 +39,26 @@ if "$binary" eval --ids "$folder/ids" -m "$weights" --vram-limit 900GiB 2>"$fold
     exit 1
 fi
 says log "--wait-for-vram 60"
+"$binary" info --last-start | cmp - "$folder/last" # a start that fails is none of them
+
+# Its memory is not the CPU's: no bandwidth, no threads.
+"$binary" bench -m "$weights" -p 4 -n 2 -r 1 -t 1,2 >"$folder/bench" 2>"$folder/log"
+says bench "^on cuda:0, "
+"$binary" bench -m "$weights" -p 4 -n 2 -r 1 -o json >"$folder/bench.json" 2>"$folder/log"
+says bench.json '"device": "cuda:0, '
+if grep -i "bandwidth\|threads" "$folder/bench" "$folder/bench.json"; then
+    echo "start: bench judges a GPU by the CPU's memory"
+    exit 1
+fi
+
+# A refusal has the plan's object, rehearsed or not.
+status=0
+"$binary" plan --card rtx5090 --vram-limit 8MiB --json >"$folder/planned" 2>/dev/null || status=$?
+refused=0
+"$binary" plan --card rtx5090 --vram-limit 8MiB --json --rehearse >"$folder/rehearsed" 2>/dev/null || refused=$?
+if [ $status != 3 ] || [ $refused != 3 ]; then
+    echo "start: 8 MiB: plan $status, plan --rehearse $refused"
+    exit 1
+fi
+says rehearsed '"short_by_bytes": '
+cmp "$folder/planned" "$folder/rehearsed"

@@ -31,6 +31,7 @@ enum kind {
     PICTURES, /* files; PICTURES and VIDEOS share a list, in order */
     VIDEOS,
     INTEGER,
+    SECONDS, /* an integer, "60" or "60s" */
     CONTEXT, /* an integer; 0 and -1 both mean the model's own */
     INTEGERS,
     SEED,
@@ -168,7 +169,7 @@ static const struct option options[] = {
       "share of the memory that may be used", SIZED, GIVEN_REAL, FIELD(vram_fraction), 0, 1,
       NULL, NULL },
     { "--wait-for-vram", NULL, "SECONDS", "for a GPU's memory to become free", ENGINE,
-      INTEGER, FIELD(wait_for_vram), 0, 86400, "0", NULL },
+      SECONDS, FIELD(wait_for_vram), 0, 86400, "0", NULL },
     { "--card", NULL, "CARD", "plan for it: rtx5090, or 8GiB, or 23.46GiB,sm_120", PLAN,
       TEXT, FIELD(card), 0, 0, NULL, NULL },
     { "--rehearse", NULL, NULL, "run start-up on a virtual card", PLAN, FLAG,
@@ -383,6 +384,20 @@ static enum burin_status read_number(
     return BURIN_OK;
 }
 
+static enum burin_status read_seconds(
+        const struct source *from,
+        const char *text,
+        double *number,
+        struct burin_error *err)
+{
+    char digits[64];
+    const size_t n = strlen(text);
+    if (n < 2 || n > sizeof digits || text[n - 1] != 's')
+        return read_number(from, text, true, number, err);
+    snprintf(digits, sizeof digits, "%.*s", (int)n - 1, text);
+    return read_number(from, digits, true, number, err);
+}
+
 static enum burin_status too_many(const struct source *from, struct burin_error *err)
 {
     return burin_fail(
@@ -490,6 +505,11 @@ static enum burin_status set(
     }
     case INTEGER:
         status = read_number(from, text, true, &number, err);
+        if (!status)
+            *(int *)field = (int)number;
+        return status;
+    case SECONDS:
+        status = read_seconds(from, text, &number, err);
         if (!status)
             *(int *)field = (int)number;
         return status;

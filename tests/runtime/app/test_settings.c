@@ -141,6 +141,15 @@ SPEC(numbers_are_whole_where_they_count_and_within_their_range)
             settings_of(BURIN_RUN, "--seed 9007199254740991").seed, 9007199254740991);
 }
 
+SPEC(seconds_may_say_so)
+{
+    assert_int_equal(settings_of(BURIN_RUN, "--wait-for-vram 60").wait_for_vram, 60);
+    assert_int_equal(settings_of(BURIN_RUN, "--wait-for-vram 60s").wait_for_vram, 60);
+    assert_refused(BURIN_RUN, "--wait-for-vram s", "takes a whole number");
+    assert_refused(BURIN_RUN, "--wait-for-vram 60ss", "takes a whole number");
+    assert_refused(BURIN_RUN, "--wait-for-vram 90000s", "goes from 0 to 86400");
+}
+
 SPEC(an_option_without_its_value_says_what_it_needs)
 {
     assert_refused(BURIN_RUN, "-m", "-m needs PATH behind it");

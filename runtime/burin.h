@@ -95,8 +95,8 @@ enum burin_status burin_engine_open(
         const struct burin_options *options,
         struct burin_error *err);
 
-/* The GPU that an engine would be opened on, as the card of a plan; *found is false where it would
- * be the CPU. */
+/* The first GPU that an engine may be opened on, as the card of a plan, whether it holds the model
+ * or not and with or without NVRTC; *found is false where it would be the CPU. */
 enum burin_status burin_engine_card(
         const struct burin_options *options,
         struct burin_card *card,
@@ -109,7 +109,10 @@ void burin_engine_close(struct burin_engine *engine);
 /* What was chosen. */
 struct burin_engine_info {
     const char *device; /* "cpu", "cuda:0, NVIDIA GeForce RTX 5090" */
-    const char *no_gpu; /* why it is the CPU, where a GPU was looked for; else "" */
+    const char
+            *no_gpu; /* why it is the CPU, or not an earlier GPU, where one was looked for;
+                           else "" */
+    bool passed_gpu; /* a GPU was there, and not taken because of that */
     const struct burin_model *model;
     const struct burin_family *family;
     const struct burin_kv_layout *kv;

@@ -129,10 +129,11 @@ static bool on_progress(void *user, const char *step, size_t done, size_t total)
 /* Which device it is, where that was left to us and a GPU was in question. */
 static void say_device(const struct burin_app *app, const struct burin_engine_info *info)
 {
-    if (strcmp(info->device, "cpu") != 0)
-        fprintf(stderr, "%s: on %s\n", app->program, info->device);
-    else if (app->settings.verbose && info->no_gpu[0])
-        fprintf(stderr, "%s: on the CPU: %s\n", app->program, info->no_gpu);
+    const bool cpu = strcmp(info->device, "cpu") == 0;
+    const bool why = info->no_gpu[0] && (app->settings.verbose || info->passed_gpu);
+    if (!cpu || why)
+        fprintf(stderr, "%s: on %s%s%s\n", app->program, cpu ? "the CPU" : info->device,
+                why ? ": " : "", why ? info->no_gpu : "");
 }
 
 enum burin_status burin_app_open(

@@ -100,10 +100,15 @@ static enum burin_status plan_cpu(
 static enum burin_status make_plan(
         struct burin_engine *engine, struct burin_opening *o, struct burin_error *err)
 {
-    const enum burin_status status =
-            engine->on_gpu ? burin_opening_plan_gpu(o, err) : plan_cpu(engine, o, err);
-    return status ? status
-                  : burin_encoder_fits(&engine->plan, o->options->largest_picture, err);
+    struct burin_error why = { 0 };
+    enum burin_status status;
+    do
+        status = engine->on_gpu ? burin_opening_plan_gpu(o, &why)
+                                : plan_cpu(engine, o, &why);
+    while (status && burin_opening_next(o, &why));
+    if (!status)
+        status = burin_encoder_fits(&engine->plan, o->options->largest_picture, &why);
+    return status ? burin_opening_refuse(o, &why, err) : BURIN_OK;
 }
 
 /* ---- Memory ------------------------------------------------------------------------- */
@@ -479,6 +484,7 @@ struct burin_engine_info burin_engine_info(const struct burin_engine *engine)
     return (struct burin_engine_info){
         .device = engine->device_name,
         .no_gpu = engine->no_gpu,
+        .passed_gpu = engine->passed_gpu,
         .model = plan->model,
         .family = plan->family,
         .kv = plan->kv,

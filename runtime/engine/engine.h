@@ -30,7 +30,8 @@ struct burin_engine {
 
     bool on_gpu;
     char device_name[112]; /* "cpu", "cuda:0, NVIDIA ..." */
-    char no_gpu[256];      /* why not, where one was looked for */
+    char no_gpu[1024];     /* why not, or not an earlier one, where one was looked for */
+    bool passed_gpu;       /* there was one all the same */
     struct burin_cpu cpu;  /* its threads, where no GPU is used */
     struct burin_gpu gpu;
     const struct burin_family *gpu_family;

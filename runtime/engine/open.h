@@ -18,6 +18,11 @@ struct burin_opening {
     const struct burin_tensor *const *tensors;
     struct burin_vocab vocab;
     bool has_vocab;
+
+    bool automatic; /* the device is ours to choose */
+    bool looking;   /* for the card alone: nothing will run on it */
+    bool patient;   /* wait for memory; with "auto" when all GPUs have been asked once */
+    int index;      /* of the GPU that is open */
 };
 
 /* What is asked for, without card, family and limit. */
@@ -36,6 +41,16 @@ enum burin_status burin_opening_device(
 /* A plan for the GPU; waits for memory where the options say so. */
 enum burin_status burin_opening_plan_gpu(
         struct burin_opening *opening, struct burin_error *err);
+
+/* After such a plan was refused, with "auto": the next GPU, or the CPU if none holds the model.
+ * False where the refusal stands. */
+bool burin_opening_next(struct burin_opening *opening, const struct burin_error *why);
+
+/* `why` as the engine's error, with the reason against the GPU where it is the CPU's no. */
+enum burin_status burin_opening_refuse(
+        const struct burin_opening *opening,
+        const struct burin_error *why,
+        struct burin_error *err);
 
 /* Start it: from the context to the pages, the weights on the way. */
 enum burin_status burin_opening_start_gpu(

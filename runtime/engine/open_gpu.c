@@ -1,7 +1,9 @@
 #include "runtime/engine/open.h"
 
 #include "runtime/base/clock.h"
+#include "runtime/base/put.h"
 #include "runtime/base/units.h"
+#include "runtime/device/cuda/compile.h"
 #include "runtime/device/cuda/upload.h"
 #include "runtime/device/machine.h"
 #include "runtime/weights/pack.h"
@@ -88,10 +90,26 @@ static bool has_gpu_family(const struct burin_model *model)
     return false;
 }
 
+/* Where the choice is ours, a GPU whose kernels cannot be compiled is none. */
+static enum burin_status check_compiler(struct burin_opening *o, struct burin_error *err)
+{
+    struct burin_gpu *gpu = &o->engine->gpu;
+    struct burin_compiling compiling = { .nvrtc = &gpu->nvrtc };
+    if (!o->automatic || o->looking)
+        return BURIN_OK;
+    if (gpu->driver.cuDriverGetVersion(&compiling.driver_version))
+        compiling.driver_version = 0;
+    return burin_compile_check(
+            o->engine->gpu_family->cuda, o->options->fast_gemm,
+            burin_arch_of(gpu->cuda.found.sm).name, &compiling, err);
+}
+
+/* *there: it is on this machine, of use or not. */
 static enum burin_status open_gpu(
-        struct burin_opening *o, int index, struct burin_error *err)
+        struct burin_opening *o, int index, bool *there, struct burin_error *err)
 {
     struct burin_engine *engine = o->engine;
+    *there = false;
     const struct burin_options *options = o->options;
     struct burin_card card;
     if (!has_gpu_family(options->model))
@@ -101,6 +119,7 @@ static enum burin_status open_gpu(
     enum burin_status status = burin_gpu_open(&engine->gpu, index, err);
     if (status)
         return status;
+    *there = true;
     status = burin_gpu_card(&engine->gpu, &card, err);
     if (!status)
         status = options->target ? family_named(
@@ -110,11 +129,14 @@ static enum burin_status open_gpu(
                                            &card, options->model, &engine->gpu_family, err);
     if (!status)
         status = check_kernels(options->model, engine->gpu_family, options, err);
+    if (!status)
+        status = check_compiler(o, err);
     if (status) {
         burin_gpu_close(&engine->gpu);
         return status;
     }
     engine->on_gpu = true;
+    o->index = index;
     snprintf(
             engine->device_name, sizeof engine->device_name, "cuda:%d, %s", index,
             engine->gpu.cuda.found.name);
@@ -129,21 +151,67 @@ static bool is_cpu_target(const struct burin_model *model, const char *target)
     return false;
 }
 
+static bool runs_on_cpu(const struct burin_options *options)
+{
+    const struct burin_family *family;
+    return !burin_machine_family(
+            options->model, options->target, options->exact, &family, NULL);
+}
+
+/* Why a GPU is not taken, the first line of it: a plan's others are what it is made of. */
+static void pass_over(
+        struct burin_engine *engine, int index, bool there, const struct burin_error *why)
+{
+    enum { MOST = 400 };
+    struct burin_put put = { engine->no_gpu, sizeof engine->no_gpu,
+                             strlen(engine->no_gpu) };
+    const int n = (int)strcspn(why->message, "\n");
+    if (put.used)
+        burin_put(&put, "; ");
+    if (there)
+        burin_put(&put, "cuda:%d: ", index);
+    burin_put(&put, "%.*s", n < MOST ? n : MOST, why->message);
+    engine->passed_gpu |= there;
+}
+
+/* The first from `index` on that can run the model; false: there is none. */
+static bool take_gpu(struct burin_opening *o, int index)
+{
+    for (;; index++) {
+        struct burin_error why = { 0 };
+        bool there;
+        if (!open_gpu(o, index, &there, &why))
+            return true;
+        if (there || index == 0)
+            pass_over(o->engine, index, there, &why);
+        if (!there)
+            return false;
+    }
+}
+
+static void leave_gpu(struct burin_engine *engine)
+{
+    burin_gpu_close(&engine->gpu);
+    engine->on_gpu = false;
+    snprintf(engine->device_name, sizeof engine->device_name, "cpu");
+}
+
 enum burin_status burin_opening_device(struct burin_opening *o, struct burin_error *err)
 {
     const struct burin_options *options = o->options;
     struct burin_engine *engine = o->engine;
     const char *wish = options->device ? options->device : "auto";
-    struct burin_error why = { 0 };
     int index = 0;
+    bool there;
     engine->on_gpu = false;
     snprintf(engine->device_name, sizeof engine->device_name, "cpu");
     if (strcmp(wish, "cpu") == 0)
         return BURIN_OK;
-    if (strcmp(wish, "auto") == 0) {
-        const bool cpu = options->exact || is_cpu_target(options->model, options->target);
-        if (!cpu && open_gpu(o, 0, &why))
-            snprintf(engine->no_gpu, sizeof engine->no_gpu, "%.240s", why.message);
+    o->automatic = strcmp(wish, "auto") == 0;
+    o->patient = !o->automatic;
+    if (o->automatic) {
+        if (!options->exact && !is_cpu_target(options->model, options->target))
+            take_gpu(o, 0);
         return BURIN_OK;
     }
     if (!read_index(wish, &index))
@@ -154,7 +222,44 @@ enum burin_status burin_opening_device(struct burin_opening *o, struct burin_err
         return burin_fail(
                 err, BURIN_EUSAGE, "--exact: %s is exact on CPUs only, --device %s is none",
                 options->model->name, wish);
-    return open_gpu(o, index, err);
+    return open_gpu(o, index, &there, err);
+}
+
+bool burin_opening_next(struct burin_opening *o, const struct burin_error *why)
+{
+    struct burin_engine *engine = o->engine;
+    if (!o->automatic || !engine->on_gpu || why->status != BURIN_ENOMEM)
+        return false;
+    pass_over(engine, o->index, true, why);
+    leave_gpu(engine);
+    if (take_gpu(o, o->index + 1))
+        return true;
+    if (o->options->wait_s > 0 && !o->patient) {
+        o->patient = true;
+        engine->no_gpu[0] = '\0';
+        engine->passed_gpu = false;
+        if (take_gpu(o, 0))
+            return true;
+    }
+    if (runs_on_cpu(o->options))
+        return true;
+    engine->no_gpu[0] = '\0'; /* `why` is the error */
+    return false;
+}
+
+enum burin_status burin_opening_refuse(
+        const struct burin_opening *o,
+        const struct burin_error *why,
+        struct burin_error *err)
+{
+    const struct burin_engine *engine = o->engine;
+    if (!engine->on_gpu && engine->no_gpu[0] &&
+        (engine->passed_gpu || !runs_on_cpu(o->options)))
+        return burin_fail(
+                err, why->status, "%s\n(No GPU is used: %s)", why->message, engine->no_gpu);
+    if (err)
+        *err = *why;
+    return why->status;
 }
 
 enum burin_status burin_engine_card(
@@ -165,6 +270,7 @@ enum burin_status burin_engine_card(
 {
     struct burin_arena host = { 0 };
     struct burin_opening o = { .options = options,
+                               .looking = true,
                                .engine = BURIN_TAKE(&host, 1, struct burin_engine) };
     *found = false;
     if (!o.engine)
@@ -220,7 +326,7 @@ static enum burin_status plan_now(struct burin_opening *o, struct burin_error *e
 
 enum burin_status burin_opening_plan_gpu(struct burin_opening *o, struct burin_error *err)
 {
-    const double until_ms = burin_now_ms() + 1000.0 * o->options->wait_s;
+    const double until_ms = burin_now_ms() + (o->patient ? 1000.0 * o->options->wait_s : 0);
     struct burin_engine *engine = o->engine;
     enum burin_status status = burin_opening_request(o, &engine->request, err);
     if (status)
@@ -356,5 +462,13 @@ enum burin_status burin_opening_start_gpu(struct burin_opening *o, struct burin_
         .captures = &engine->captures,
     };
     engine->device = &engine->gpu.cuda.device;
-    return burin_start_run(&engine->start, err);
+    struct burin_error why = { 0 };
+    status = burin_start_run(&engine->start, &why);
+    if (!status)
+        return BURIN_OK;
+    if (o->automatic && status != BURIN_ESTOPPED && runs_on_cpu(o->options))
+        return burin_fail(err, status, "%s\n(--device cpu does without it.)", why.message);
+    if (err)
+        *err = why;
+    return status;
 }

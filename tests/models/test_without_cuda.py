@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tests/models/test_without_cuda.py -- One binary for machines with and without CUDA: what
 `--device` says where the driver's library is not there, is the toolkit's stub, is too old or
-has no GPU. `auto` answers on the CPU all the same, and says why when it is asked."""
+has no GPU. `auto` answers on the CPU all the same, and says why when it is asked; where there
+is a GPU, without being asked."""
 import os
 import subprocess
 import sys
@@ -49,5 +50,27 @@ for name, (env, words) in machines.items():
     auto = call("-v", **env)
     expect(f"{name}: auto says why it is on the CPU", auto, 0, ["on the CPU: ", words[0]])
     report.line(auto.stdout == answer.stdout, f"{name}: auto answers as the CPU does")
+quiet = call(**machines["no library"][0])
+report.line("on the CPU" not in quiet.stderr, "no library: auto does not speak of it unasked")
+
+# A GPU that is there and not taken (tests/gpu): without NVRTC, too small, of no use for the request.
+gpu = burin.BIN / "tests" / "libburin-gpu.so.1"
+card = {"BURIN_CUDA_DRIVER": str(gpu), "BURIN_NVML": str(gpu), "BURIN_NVRTC": str(gpu),
+        "BURIN_GPU_CARD": "4GiB,sm_80"}
+passed = {
+    "no NVRTC": ({"BURIN_NVRTC": "/nowhere/libnvrtc.so"}, 4,
+                 "kernels that are not embedded need NVRTC"),
+    "a GPU too small": ({"BURIN_GPU_CARD": "1100MiB,sm_80"}, 3, "short by"),
+}
+for name, (env, code, words) in passed.items() if gpu.exists() else ():
+    env = {**card, **env}
+    expect(f"{name}: --device cuda is refused", call("--device", "cuda", **env), code, [words])
+    auto = call(**env)
+    expect(f"{name}: auto says unasked why it is on the CPU", auto, 0,
+           ["on the CPU: cuda:0: ", words])
+    report.line(auto.stdout == answer.stdout, f"{name}: auto answers as the CPU does")
+if gpu.exists():
+    expect("what the CPU refuses says why it is not the GPU", call("--target", "sm90", **card), 2,
+           ["has no family sm90", "(No GPU is used: cuda:0: --target sm90"])
 
 report.close()

@@ -22,11 +22,14 @@ void burin_driver_close(struct burin_driver *driver)
     *driver = (struct burin_driver){ 0 };
 }
 
+static bool nvrtc_is_missing;
+
 enum burin_status burin_nvrtc_open(
         struct burin_nvrtc *nvrtc, int driver_version, struct burin_error *err)
 {
     (void)driver_version;
-    (void)err;
+    if (nvrtc_is_missing)
+        return burin_fail(err, BURIN_EMISSING, "NVRTC is not there");
     burin_virtual_tables(NULL, nvrtc, NULL);
     return BURIN_OK;
 }

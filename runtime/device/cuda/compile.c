@@ -90,13 +90,19 @@ static int suits(const char *made, const char *arch)
 /* ---- What is there already -------------------------------------------------------------
  * */
 
-static bool find_embedded(struct compilation *c, int kernel)
+static const struct burin_cubin *embedded(const struct compilation *c, int kernel)
 {
     const struct burin_cubin *best = NULL;
     for (const struct burin_cubin *at = c->code->cubins; at && at->arch; at++)
         if (at->kernel == kernel && suits(at->arch, c->arch) &&
             (!best || suits(at->arch, c->arch) > suits(best->arch, c->arch)))
             best = at;
+    return best;
+}
+
+static bool find_embedded(struct compilation *c, int kernel)
+{
+    const struct burin_cubin *best = embedded(c, kernel);
     if (best)
         c->compiled[kernel] = (struct burin_compiled){
             .origin = BURIN_EMBEDDED,
@@ -174,7 +180,8 @@ static enum burin_status check_arch(struct compilation *c, struct burin_error *e
             nvrtc->found, major, minor, c->arch);
 }
 
-/* NVRTC is opened here and no sooner: a binary with all its kernels embedded needs none. */
+/* NVRTC is opened here and no sooner: a binary with all its kernels embedded needs none. Its
+ * version is part of the cache's key: without it nothing is found there. */
 static enum burin_status open_nvrtc(struct compilation *c, struct burin_error *err)
 {
     struct burin_nvrtc *nvrtc = c->how->nvrtc;
@@ -185,10 +192,25 @@ static enum burin_status open_nvrtc(struct compilation *c, struct burin_error *e
         return BURIN_OK;
     return burin_fail(
             err, why.status,
-            "%d of %d kernels must be compiled for %s, the binary holds none of them for "
-            "it. "
-            "%s. (gen --aot %s puts them into the binary.)",
-            c->n_missing, c->code->n_kernels, c->arch, why.message, c->arch);
+            "kernels that are not embedded need NVRTC, cached ones too: for %s the binary "
+            "lacks %d. %s. (gen --aot %s puts them into the binary.)",
+            c->arch, c->n_missing, why.message, c->arch);
+}
+
+enum burin_status burin_compile_check(
+        const struct burin_cuda_code *code,
+        bool fast_gemm,
+        const char *arch,
+        struct burin_compiling *compiling,
+        struct burin_error *err)
+{
+    struct compilation c = { .code = code, .arch = arch, .how = compiling };
+    for (int i = 0; i < code->n_kernels; i++)
+        c.n_missing += (fast_gemm || !code->kernels[i].fast_gemm) && !embedded(&c, i);
+    if (c.n_missing == 0)
+        return BURIN_OK;
+    const enum burin_status status = open_nvrtc(&c, err);
+    return status ? status : check_arch(&c, err);
 }
 
 /* The rows of kernels that need no compiling, and the list of the others. */

@@ -7,7 +7,8 @@
  *          what its text says, whichever kernel the text is part of; it writes fmaf().
  * Memory   Machine code lies in `arena`, or in the binary.
  * Errors   BURIN_EMISSING without NVRTC, where it is needed: it says how many kernels are
- *          neither embedded nor cached. BURIN_EFORMAT for a text that does not compile.
+ *          not embedded; cached ones are found by NVRTC's version, and not without it.
+ *          BURIN_EFORMAT for a text that does not compile.
  * Threads  Starts its own; one caller at a time. */
 #ifndef BURIN_DEVICE_CUDA_COMPILE_H
 #define BURIN_DEVICE_CUDA_COMPILE_H
@@ -72,6 +73,16 @@ enum burin_status burin_compile(
         struct burin_arena *arena,
         struct burin_compiled *compiled,
         struct burin_compile_counts *counts,
+        struct burin_error *err);
+
+/* Whether that can be done at all: BURIN_OK where all kernels are embedded, those of
+ * --fast-gemm only if it is asked for, or NVRTC is there and makes code for `arch`;
+ * BURIN_EMISSING as above. */
+enum burin_status burin_compile_check(
+        const struct burin_cuda_code *code,
+        bool fast_gemm,
+        const char *arch,
+        struct burin_compiling *compiling,
         struct burin_error *err);
 
 #endif

@@ -35,7 +35,7 @@ static struct burin_options options_for(const char *device)
                                    .n_threads = 1,
                                    .n_sequences = 2,
                                    .n_images = 1,
-                                   .kv_tokens = 4 * 24,
+                                   .kv_tokens = (int64_t)4 * 24,
                                    .limit = BURIN_LIMIT_RESERVE,
                                    .strict = true };
 }
@@ -159,6 +159,56 @@ SPEC(keys_and_values_of_a_type_without_kernels_say_so)
             "--kv-cache-dtype bf16: there are no kernels for it on a GPU");
 }
 
+SPEC(auto_without_NVRTC_takes_the_CPU_and_says_what_needs_it)
+{
+    struct burin_options options = options_for("auto");
+    machine_with(1, 86);
+    nvrtc_is_missing = true;
+    assert_int_equal(open_on(&options), BURIN_OK);
+    assert_string_equal(burin_engine_info(engine).device, "cpu");
+    assert_true(burin_engine_info(engine).passed_gpu);
+    assert_non_null(
+            strstr(burin_engine_info(engine).no_gpu,
+                   "cuda:0: kernels that are not embedded need NVRTC"));
+    burin_engine_close(engine);
+
+    options.device = "cuda";
+    assert_refused(&options, BURIN_EMISSING, "need NVRTC");
+    nvrtc_is_missing = false;
+}
+
+SPEC(what_the_CPU_refuses_after_a_GPU_was_passed_over_says_why_it_was)
+{
+    struct burin_options options = options_for("auto");
+    options.kv_dtype_given = true;
+    options.kv_dtype = BURIN_FP8;
+    machine_with(1, 75);
+    assert_refused(&options, BURIN_EUSAGE, "(No GPU is used: cuda:0: ");
+    assert_non_null(strstr(why.message, "sm_75"));
+    options.kv_dtype_given = false;
+
+    options.target = "sm80";
+    assert_refused(&options, BURIN_EUSAGE, "(No GPU is used: cuda:0: ");
+    machine_with(0, 0);
+    assert_refused(&options, BURIN_EUSAGE, "(No GPU is used: ");
+}
+
+SPEC(a_start_that_fails_after_auto_took_the_GPU_names_the_CPU)
+{
+    struct burin_options options = options_for("auto");
+    machine_with(1, 86);
+    burin_virtual_fail(
+            machine, "cuDevicePrimaryCtxRetain", 1, CU_OUT_OF_MEMORY, BURIN_FAULT_ONCE);
+    assert_refused(&options, BURIN_ENOMEM, "--device cpu");
+
+    options.device = "cuda";
+    machine_with(1, 86);
+    burin_virtual_fail(
+            machine, "cuDevicePrimaryCtxRetain", 1, CU_OUT_OF_MEMORY, BURIN_FAULT_ONCE);
+    assert_int_equal(open_on(&options), BURIN_ENOMEM);
+    assert_null(strstr(why.message, "--device cpu"));
+}
+
 /* ---- How much ---------------------------------------------------------------------------- */
 
 SPEC(a_cap_above_what_is_free_is_refused_with_both_numbers)
@@ -193,6 +243,54 @@ SPEC(waiting_goes_on_until_there_is_room_and_not_longer)
     assert_int_equal(open_on(&options), BURIN_OK);
 
     assert_true(burin_virtual_n_calls(machine, "nvmlDeviceGetMemoryInfo_v2") >= 4);
+    burin_engine_close(engine);
+}
+
+SPEC(auto_takes_the_GPU_that_holds_the_model_and_the_CPU_where_none_does)
+{
+    struct burin_options options = options_for("auto");
+    machine_with(2, 86);
+    burin_virtual_neighbour(machine, 0, NULL, 0, 4 * GIB - (16 << 20));
+    assert_int_equal(open_on(&options), BURIN_OK);
+    assert_int_equal(strncmp(burin_engine_info(engine).device, "cuda:1, ", 8), 0);
+    assert_true(burin_engine_info(engine).passed_gpu);
+    assert_int_equal(
+            strncmp(burin_engine_info(engine).no_gpu, "cuda:0: fake needs ", 19), 0);
+    burin_engine_close(engine);
+
+    burin_virtual_neighbour(machine, 1, NULL, 0, 4 * GIB - (16 << 20));
+    assert_int_equal(open_on(&options), BURIN_OK);
+    const struct burin_engine_info info = burin_engine_info(engine);
+    assert_string_equal(info.device, "cpu");
+    assert_non_null(strstr(info.no_gpu, "; cuda:1: fake needs "));
+    assert_null(strchr(info.no_gpu, '\n'));
+    burin_engine_close(engine);
+
+    options.device = "cuda";
+    assert_refused(&options, BURIN_ENOMEM, "short by");
+    options.device = "auto";
+    options.target = "sm80"; /* no CPU's */
+    assert_refused(&options, BURIN_ENOMEM, "short by");
+    assert_null(strstr(why.message, "No GPU is used"));
+}
+
+SPEC(auto_asks_every_GPU_before_it_waits_for_one)
+{
+    struct burin_options options = options_for("auto");
+    options.wait_s = 30;
+    machine_with(2, 86);
+    burin_virtual_neighbour(machine, 0, NULL, 0, 4 * GIB - (16 << 20));
+    assert_int_equal(open_on(&options), BURIN_OK);
+    assert_int_equal(strncmp(burin_engine_info(engine).device, "cuda:1, ", 8), 0);
+    burin_engine_close(engine);
+
+    machine_with(1, 86);
+    burin_virtual_neighbour(machine, 0, NULL, 0, 4 * GIB - (16 << 20));
+    burin_virtual_neighbour(
+            machine, 0, "nvmlDeviceGetMemoryInfo_v2", 8, -(4 * GIB - (16 << 20)));
+    assert_int_equal(open_on(&options), BURIN_OK);
+    assert_int_equal(strncmp(burin_engine_info(engine).device, "cuda:0, ", 8), 0);
+    assert_false(burin_engine_info(engine).no_gpu[0]);
     burin_engine_close(engine);
 }
 

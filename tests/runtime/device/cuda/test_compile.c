@@ -395,9 +395,24 @@ SPEC(without_nvrtc_and_kernels_it_says_how_many_are_missing_and_both_remedies)
 
     assert_int_equal(compile_all(&all, "sm_90a", &how, &err), BURIN_EMISSING);
 
-    assert_non_null(strstr(err.message, "3 of 3 kernels must be compiled for sm_90a"));
+    assert_non_null(strstr(err.message, "kernels that are not embedded need NVRTC"));
+    assert_non_null(strstr(err.message, "for sm_90a the binary lacks 3"));
     assert_non_null(strstr(err.message, "BURIN_NVRTC names /nowhere/libnvrtc.so"));
     assert_non_null(strstr(err.message, "gen --aot sm_90a"));
+}
+
+SPEC(a_check_says_before_anything_is_compiled_whether_that_can_be_done)
+{
+    const char *const archs[] = { "sm_90a" };
+    const struct burin_cuda_code all = embedding(archs, 1);
+    struct burin_nvrtc none = { 0 };
+    struct burin_compiling how = { .nvrtc = &none };
+    struct burin_error err = { 0 };
+    setenv("BURIN_NVRTC", "/nowhere/libnvrtc.so", 1);
+
+    assert_int_equal(burin_compile_check(&all, false, "sm_90a", &how, &err), BURIN_OK);
+    assert_int_equal(burin_compile_check(&all, false, "sm_80", &how, &err), BURIN_EMISSING);
+    assert_non_null(strstr(err.message, "for sm_80 the binary lacks 3"));
 }
 
 SPEC(embedded_code_serves_later_cards_of_its_generation_and_the_nearest_is_taken)

@@ -199,6 +199,10 @@ enum burin_status burin_app_make_plan(
         status = find_card(app, &request->card, err);
     if (!status)
         status = choose_family(app, &request->card, &request->family, err);
+    if (!status && request->family->sm)
+        status = burin_card_check_cap(
+                &request->card, request->limit, request->limit_bytes,
+                request->limit_fraction, err);
     if (status)
         return status;
     /* A GPU's granule is the device's to tell. */

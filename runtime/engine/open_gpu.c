@@ -2,7 +2,6 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/put.h"
-#include "runtime/base/units.h"
 #include "runtime/device/cuda/compile.h"
 #include "runtime/device/cuda/upload.h"
 #include "runtime/device/machine.h"
@@ -287,36 +286,15 @@ enum burin_status burin_engine_card(
 
 /* ---- The plan ---------------------------------------------------------------------------- */
 
-/* What is asked for as a number must be there. */
-static enum burin_status check_cap(
-        const struct burin_plan_request *request, struct burin_error *err)
-{
-    const struct burin_card *card = &request->card;
-    double cap = 0;
-    if (request->limit == BURIN_LIMIT_BYTES)
-        cap = (double)request->limit_bytes;
-    if (request->limit == BURIN_LIMIT_FRACTION)
-        cap = request->limit_fraction * (double)card->total_bytes;
-    if (cap <= (double)card->available_bytes)
-        return BURIN_OK;
-    return burin_fail(
-            err, BURIN_ENOMEM,
-            "%s may be used (--vram-%s), and %s has %s free of %s: --wait-for-vram 60 "
-            "waits "
-            "for it, --vram-limit %lld is what there is",
-            burin_human_bytes((int64_t)cap).text,
-            request->limit == BURIN_LIMIT_BYTES ? "limit" : "fraction", card->name,
-            burin_human_bytes(card->available_bytes).text,
-            burin_human_bytes(card->total_bytes).text, (long long)card->available_bytes);
-}
-
 static enum burin_status plan_now(struct burin_opening *o, struct burin_error *err)
 {
     struct burin_engine *engine = o->engine;
     struct burin_plan_request *request = &engine->request;
     enum burin_status status = burin_gpu_card(&engine->gpu, &request->card, err);
     if (!status)
-        status = check_cap(request, err);
+        status = burin_card_check_cap(
+                &request->card, request->limit, request->limit_bytes,
+                request->limit_fraction, err);
     if (!status)
         status = burin_plan_make(&engine->plan, request, err);
     if (!status)

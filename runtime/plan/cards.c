@@ -178,3 +178,29 @@ enum burin_status burin_card_limit(
         *limit = card->available_bytes;
     return BURIN_OK;
 }
+
+enum burin_status burin_card_check_cap(
+        const struct burin_card *card,
+        enum burin_limit kind,
+        int64_t bytes,
+        double fraction,
+        struct burin_error *err)
+{
+    double cap = 0;
+    if (kind == BURIN_LIMIT_BYTES)
+        cap = (double)bytes;
+    if (kind == BURIN_LIMIT_FRACTION && fraction <= 1)
+        cap = fraction * (double)card->total_bytes;
+    if (!card->total_bytes || cap <= (double)card->available_bytes)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_ENOMEM,
+            "%s may be used (--vram-%s), and %s has %s free of %s: %s--vram-limit %lld is "
+            "what there is",
+            burin_human_bytes((int64_t)cap).text,
+            kind == BURIN_LIMIT_BYTES ? "limit" : "fraction", card->name,
+            burin_human_bytes(card->available_bytes).text,
+            burin_human_bytes(card->total_bytes).text,
+            cap <= (double)card->total_bytes ? "--wait-for-vram 60 waits for it, " : "",
+            (long long)card->available_bytes);
+}

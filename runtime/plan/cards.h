@@ -63,4 +63,13 @@ enum burin_status burin_card_limit(
         int64_t *limit,
         struct burin_error *err);
 
+/* What is asked for as a number must be there, on a GPU: BURIN_ENOMEM has both, and says what
+ * there is. A card of unknown size is not asked. */
+enum burin_status burin_card_check_cap(
+        const struct burin_card *card,
+        enum burin_limit kind,
+        int64_t bytes,
+        double fraction,
+        struct burin_error *err);
+
 #endif

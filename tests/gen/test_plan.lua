@@ -218,6 +218,15 @@ spec("one limit holds", function()
   spec.equal(plan.limit_bytes, plan.card.total_bytes)
 end)
 
+spec("a limit that the card has not is refused as a start would", function()
+  for _, shown in ipairs { "", " --json" } do
+    local output, code = gen_plan("llama_tiny --card 4GiB,sm_80 --vram-limit 5GiB" .. shown)
+    spec.equal(code, 3, output)
+    spec.contains(output, "5.00 GiB may be used (--vram-limit), and 4GiB,sm_80 has 4.00 GiB free of 4.00 GiB: "
+      .. "--vram-limit 4294967296 is what there is")
+  end
+end)
+
 spec("what is shown of a plan that doesn't fit exits with 3, too, and one thing is shown", function()
   local folder = spec.folder()
   local model = "gemma4 --variant e2b --quant bf16 "

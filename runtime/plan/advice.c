@@ -252,6 +252,21 @@ static void offer_numbers(
     }
 }
 
+/* Whether keys and values of a dtype can be run: tables that nothing runs say how any would
+ * lie. */
+static bool has_kernels(const struct burin_plan *plan, int kv)
+{
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        bool any = false;
+        for (int i = 0; i < plan->family->n_kv; i++)
+            any |= burin_program_runs(program, i);
+        if (plan->programs[p].active && any && !burin_program_runs(program, kv))
+            return false;
+    }
+    return true;
+}
+
 static void offer_kv_dtypes(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -262,7 +277,8 @@ static void offer_kv_dtypes(
         struct burin_plan_request other = *request;
         other.kv_dtype_given = true;
         other.kv_dtype = kv->dtype;
-        if (kv->bytes_per_token >= plan->kv->bytes_per_token || !fits(&other))
+        if (kv->bytes_per_token >= plan->kv->bytes_per_token || !has_kernels(plan, i) ||
+            !fits(&other))
             continue;
         char text[96];
         snprintf(
@@ -443,11 +459,14 @@ static void advise_several(
 
 static const struct burin_kv_layout *narrowest(const struct burin_plan *plan)
 {
-    const struct burin_kv_layout *least = plan->kv;
+    const struct burin_kv_layout *all = plan->family->kv;
+    const struct burin_kv_layout *least =
+            has_kernels(plan, plan->kv_index) ? plan->kv : NULL;
     for (int i = 0; i < plan->family->n_kv; i++)
-        if (plan->family->kv[i].bytes_per_token < least->bytes_per_token)
-            least = &plan->family->kv[i];
-    return least;
+        if (has_kernels(plan, i) &&
+            (!least || all[i].bytes_per_token < least->bytes_per_token))
+            least = &all[i];
+    return least ? least : plan->kv;
 }
 
 /* Every number at the least that makes a plan, pictures and drafts first: they set the least of

@@ -692,3 +692,40 @@ SPEC(narrower_keys_are_offered_where_they_mend_it)
     assert_string_equal(
             plan.advice, "Smallest change: --kv-cache-dtype fp8 in place of bf16.");
 }
+
+static void enqueue_nothing(
+        const struct burin_stream *stream, const struct burin_call *call)
+{
+    (void)stream;
+    (void)call;
+}
+
+/* A start would refuse them. Where nothing can be run, tables are planned for what may come. */
+SPEC(narrower_keys_that_no_kernel_reads_are_not_offered)
+{
+    static burin_enqueue *const both[] = { enqueue_nothing, enqueue_nothing };
+    static burin_enqueue *const first[] = { enqueue_nothing, NULL };
+    static burin_enqueue *const *const cases[] = { NULL, both, first };
+    struct burin_family family = vision_families[0];
+    struct burin_program programs[4];
+    memcpy(programs, vision_programs, sizeof programs);
+    family.programs = programs;
+    for (int i = 0; i < 3; i++) {
+        programs[0].enqueue = cases[i];
+        plan_on(4 * GIB);
+        request.family = &family;
+        request.n_sequences = 1;
+        request.n_ctx = 131072;
+        request.kv_tokens = 131072;
+        request.limit_bytes = gpu_plan(&request).total_bytes - 2 * MIB;
+        const bool mended = strstr(gpu_plan(&request).advice, "--kv-cache-dtype");
+        assert_int_equal(mended, i < 2);
+
+        /* The least that it runs in, too, is with keys that can be read. */
+        plan_on(980 * MIB);
+        request.family = &family;
+        plan = gpu_plan(&request);
+        assert_non_null(strstr(plan.advice, "No option mends it"));
+        assert_int_equal(strstr(plan.advice, "--kv-cache-dtype") != NULL, i < 2);
+    }
+}

@@ -372,17 +372,24 @@ static void offer_budgets(
 /* ---- Several, or none ------------------------------------------------------------------- */
 
 /* What is said of `other`, in place of what the request asks for: all numbers, or those that
- * are not planned anyway. `told` is the request that follows it. */
+ * are not planned anyway. `told` is the request that follows it. `limit` is the option that it
+ * is made under already, or "". */
 static void say_several(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
+        const char *limit,
         const struct burin_plan_request *other,
         const int64_t values[N_KNOBS],
         bool all,
         struct burin_plan_request *told)
 {
     struct burin_put put = { plan->advice, sizeof plan->advice, 0 };
-    burin_put(&put, "No single option mends it. Together these do:");
+    if (limit[0])
+        burin_put(&put, "No single option mends it. Together these do: %s", limit);
+    else
+        burin_put(
+                &put, "Within %s no single option mends it. Together these do:",
+                burin_human_bytes(plan->limit_bytes).text);
     *told = *request;
     if (plan->kv && other->kv_dtype_given && other->kv_dtype != plan->kv->dtype) {
         told->kv_dtype_given = true;
@@ -425,6 +432,7 @@ static int64_t raise_number(
 static void advise_several(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
+        const char *limit,
         const struct burin_plan_request *smallest)
 {
     /* Pictures may need a step that only several sequences fill: once more behind those. */
@@ -452,9 +460,9 @@ static void advise_several(
         if (may_turn(plan, request, knob))
             values[knob] = raise_number(plan, &other, knob, values[knob]);
     }
-    say_several(plan, request, &other, values, false, &more);
+    say_several(plan, request, limit, &other, values, false, &more);
     if (!fits(&more)) /* a default that the others have moved */
-        say_several(plan, request, &other, values, true, &more);
+        say_several(plan, request, limit, &other, values, true, &more);
 }
 
 static const struct burin_kv_layout *narrowest(const struct burin_plan *plan)
@@ -528,7 +536,45 @@ static void advise_recipe(
     burin_put(&put, ".");
 }
 
-/* No option by itself: all of them at their smallest, or what they leave for the weights. */
+/* More of the card than the limit grants. False where that mends nothing. */
+static bool advise_limit(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        const struct burin_plan_request *smallest)
+{
+    struct burin_plan_request loose;
+    char option[64];
+    if (burin_plan_loosen(plan, request, false, &loose, option, sizeof option)) {
+        char now[32];
+        if (request->limit == BURIN_LIMIT_FRACTION)
+            snprintf(now, sizeof now, "%g", request->limit_fraction);
+        else
+            snprintf(
+                    now, sizeof now, "%s",
+                    burin_human_bytes(
+                            request->limit == BURIN_LIMIT_BYTES
+                                    ? plan->limit_bytes
+                                    : plan->card.available_bytes - plan->limit_bytes)
+                            .text);
+        snprintf(
+                plan->advice, sizeof plan->advice, "Smallest change: %s in place of %s%s.",
+                option, now,
+                plan->card.unified ? ", which this machine may need to go on" : "");
+        return true;
+    }
+    struct burin_plan_request least;
+    if (!burin_plan_loosen(plan, smallest, true, &least, option, sizeof option))
+        return false;
+    loose = *request;
+    loose.limit = least.limit;
+    loose.limit_bytes = least.limit_bytes;
+    loose.limit_fraction = least.limit_fraction;
+    advise_several(plan, &loose, option, &least);
+    return true;
+}
+
+/* No option by itself: all of them at their smallest; then more of the card, by itself or
+ * beside them; or what is left for the weights. */
 static enum burin_status advise_all(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -540,8 +586,8 @@ static enum burin_status advise_all(
     if (status)
         return status;
     if (least.fits)
-        advise_several(plan, request, &smallest);
-    else
+        advise_several(plan, request, "", &smallest);
+    else if (!advise_limit(plan, request, &smallest))
         advise_recipe(plan, request, &least);
     return BURIN_OK;
 }

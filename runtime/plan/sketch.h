@@ -1,4 +1,4 @@
-/* runtime/plan/sketch.h -- The halves of burin_plan_make(), for plan.c and advice.c.
+/* runtime/plan/sketch.h -- The halves of burin_plan_make(), for plan.c, advice.c and loosen.c.
  *
  * Threads  Pure functions. */
 #ifndef BURIN_PLAN_SKETCH_H
@@ -69,6 +69,17 @@ enum burin_status burin_plan_advise(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
         struct burin_error *err);
+
+/* loosen.c: the smallest change of the limit that makes a plan of it, or all of the card: the
+ * request with it, and its option with the value. False where the card has not enough, or where
+ * nothing is held back. */
+bool burin_plan_loosen(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        bool all,
+        struct burin_plan_request *loose,
+        char *option,
+        size_t capacity);
 
 /* plan.c: the largest run, and its largest inputs and buffers with shapes and bytes. */
 void burin_plan_largest_text(const struct burin_plan *plan, char *text, size_t capacity);

@@ -218,6 +218,14 @@ spec("one limit holds", function()
   spec.equal(plan.limit_bytes, plan.card.total_bytes)
 end)
 
+spec("a reserve that alone is in the way is advised, and fits", function()
+  local args = "llama_tiny --card 1GiB,sm_80"
+  local plan, code = plan_of(args)
+  spec.equal(code, 3)
+  spec.equal(plan.advice, "Smallest change: --vram-reserve 64MiB in place of 1.00 GiB.")
+  spec.equal(plan_of(args .. " --vram-reserve 64MiB").fits, true)
+end)
+
 spec("a limit that the card has not is refused as a start would", function()
   for _, shown in ipairs { "", " --json" } do
     local output, code = gen_plan("llama_tiny --card 4GiB,sm_80 --vram-limit 5GiB" .. shown)

@@ -3,6 +3,7 @@
 #ifndef BURIN_TEST_GPU_H
 #define BURIN_TEST_GPU_H
 
+#include "runtime/base/units.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/runs.h"
 #include "tests/runtime/plan/vision_model.h"
@@ -106,6 +107,14 @@ static inline const char *take_option(struct burin_plan_request *request, const 
         if (strcmp(value, "none") == 0)
             request->graphs.n = 0; /* "in place of those" */
         if (burin_graphs_parse(&request->graphs, value, NULL))
+            fail_msg("%s", value);
+    } else if (strcmp(option, "vram-fraction") == 0) {
+        request->limit = BURIN_LIMIT_FRACTION;
+        request->limit_fraction = atof(value);
+    } else if (strncmp(option, "vram-", 5) == 0) {
+        request->limit =
+                strcmp(option, "vram-limit") == 0 ? BURIN_LIMIT_BYTES : BURIN_LIMIT_RESERVE;
+        if (burin_parse_bytes(value, strlen(value), &request->limit_bytes, NULL))
             fail_msg("%s", value);
     } else
         fail_msg("%s", option);

@@ -214,6 +214,7 @@ SPEC(as_long_as_anything_fits_there_is_advice_that_mends_it)
 
     least.limit_bytes = plan_of(&least).total_bytes - 1;
     request.limit_bytes = least.limit_bytes;
+    request.card.available_bytes = least.limit_bytes; /* there is no more to be had */
     assert_non_null(strstr(plan_of(&request).advice, "No option mends it"));
 }
 
@@ -261,6 +262,7 @@ SPEC(where_the_weights_alone_are_too_large_a_smaller_recipe_is_named)
     request.n_batch = 32;
     request.n_threads = 1;
     request.limit_bytes = plan_of(&request).total_bytes - 43000;
+    request.card.available_bytes = request.limit_bytes;
 
     const struct burin_plan refused = plan_of(&request);
 

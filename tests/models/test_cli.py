@@ -197,7 +197,7 @@ small = call("plan", "--card", "64MiB")
 expect("what does not fit: exit code 3, by how much, who is largest", small, 3,
        out=["does not fit", "short by", "weights"])
 expect("run refuses the same way", call("run", "x", "--vram-limit", "64MiB"), 3,
-       err=["short by", "weights"])
+       err=["short by", "The largest part is kv", "Smallest change: --vram-limit "])
 mended = call("plan", "--card", "400MiB", "--parallel", 8)
 expect("the advice is one option", mended, 3, out=["Smallest change: --"])
 option, value = mended.out.split("Smallest change: ")[-1].split()[:2] if mended.code == 3 else "--x 1".split()

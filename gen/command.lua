@@ -210,7 +210,9 @@ local function prepare(root, options)
     options.format_of = require("gen.checkpoint").reader(options.weights, model)
   end
   generate.prepare(model, options)
-  return model, generate.families(target == "native" and native_target() or target), generate
+  if target == "native" then target = native_target() end
+  if options.probe and target == "any" then target = "cpu" end -- a GPU's kernels aren't probed
+  return model, generate.families(target), generate
 end
 
 -- ---- Subcommands ------------------------------------------------------------------------------

@@ -19,12 +19,12 @@ generate.gpus = { 80, 89, 90, 100, 120 }
 local kv_dtypes = { [false] = { "bf16", "f32" }, [true] = { "f32", "bf16" } }
 local gpu_kv_dtypes = { "bf16", "fp8", "nvfp4" }
 
--- The families of a target: each CPU's default and exact lowering, and every GPU's, which are also the
--- target "cuda".
+-- The families of a target: each CPU's default and exact lowering, which are also the target "cpu", and
+-- every GPU's, which are also "cuda".
 function generate.families(target)
   local families = {}
   for _, cpu in ipairs(generate.cpus) do
-    if target == "any" or target == cpu then
+    if target == "any" or target == "cpu" or target == cpu then
       for _, exact in ipairs { false, true } do
         families[#families + 1] = {
           name = cpu .. (exact and "_exact" or ""), cpu = cpu, exact = exact, kv_dtypes = kv_dtypes[exact],
@@ -160,7 +160,7 @@ local function add_cuda(model, families, options, add)
       family.code = family.like.code
     elseif family.sm and not family.missing.step then
       family.code = family.name
-      local texts = cuda.family(model, family, family.name, options)
+      local texts = cuda.family(model, family, options)
       add(family.name .. ".cu", texts.cuda)
       add(family.name .. ".c", texts.programs)
       add(family.name .. "_kernels.c", texts.kernels)

@@ -16,6 +16,11 @@ local function name_of(said, kinds)
   return ("%s_%s%s"):format(said.name, tostring(said.width):lower(), tail)
 end
 
+-- What is kept of a row of logits: BURIN_TOP columns and their logits (runtime/engine/sampler.h), then two
+-- numbers of all of it.
+launch.TOP = 64
+launch.TOP_WORDS = 2 * launch.TOP + 2
+
 -- One kernel. `said` is a launch as gen/op.lua has it, and: width (of a row, for its name), rows
 -- (inputs whose formats it is made for, beside the result's: params.x is x's type). There is none
 -- yet for rows of other formats.

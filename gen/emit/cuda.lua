@@ -93,17 +93,22 @@ function File:fast_branch(fast)
   }, "\n")
 end
 
+-- What is said of the one, where it isn't said of the other.
+local function with(launch, other)
+  local both = {}
+  for _, said in ipairs { launch, other } do
+    for key, value in pairs(said) do both[key] = value end
+  end
+  return both
+end
+
 -- What launches a kernel, or the one for few rows: written once. Returns its name.
 function File:launcher(launch, op)
   local inputs = { y = true }
   for _, input in ipairs(op.inputs) do inputs[input.name] = true end
   local name, few = self:kernel(launch), launch.few
   if few then
-    few = setmetatable({ needs = few.needs or launch.needs }, { __index = function(_, key)
-      local own = launch.few[key]
-      if own ~= nil or key == "few" or key == "by" then return own end
-      return launch[key]
-    end })
+    few = with(launch, few)
     few.kernel_name = self:kernel(few)
   end
   local params, args = { self.first.type }, {}
@@ -162,9 +167,9 @@ local function head(model, name, what)
     model.name, what)
 end
 
--- { programs = sm80.c, kernels = sm80_kernels.c, cuda = sm80.cu } as texts; `name` is what
--- functions begin with.
-function emit.family(model, family, name, options)
+-- { programs = sm80.c, kernels = sm80_kernels.c, cuda = sm80.cu } as texts.
+function emit.family(model, family, options)
+  local name = family.name
   local self = setmetatable({
     model = model, family = family, name = name, options = options, lines = {},
     kernels = kernels.new(), of_name = {}, list = {}, launchers = {}, launcher_list = {},

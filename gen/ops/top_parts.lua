@@ -9,6 +9,7 @@ local launch = require "gen.launch"
 local op = require "gen.op"
 
 local PART = 2048
+local TOP, WORDS = launch.TOP, launch.TOP_WORDS
 
 return op.define "top_parts" {
   inputs = { "logits" }, -- (rows, d)
@@ -18,7 +19,7 @@ return op.define "top_parts" {
 
   shape = function(logits)
     op.check(#logits == 2, "logits must be (rows, d), got %s", op.shape_text(logits))
-    return { logits[1], (logits[2]:value() + PART - 1) // PART * 130 }
+    return { logits[1], (logits[2]:value() + PART - 1) // PART * WORDS }
   end,
 
   bytes = function(logits, y) return logits.bytes + y.bytes end,
@@ -29,7 +30,7 @@ return op.define "top_parts" {
     return launch.one(node, {
       template = "cuda/top_parts.cu", name = "top_parts", width = node.dim_name(d), rows = { "logits" },
       needs = { launch.top_list },
-      params = { d = node.dim_name(d), part = PART, n_parts = n_parts, list = launch.top_list.name },
+      params = { d = node.dim_name(d), part = PART, n_parts = n_parts, words = WORDS, list = launch.top_list.name },
       args = { "y", "logits", "rows" }, blocks = { "n_rows", tostring((n_parts + 3) // 4) },
       threads = 128,
     })
@@ -39,7 +40,7 @@ return op.define "top_parts" {
   reference = function(y, logits)
     local function bits(x) return (string.unpack("<i4", string.pack("<f", x))) end
     for begin = 0, #logits - 1, PART do
-      local order, most, sum, at = {}, -math.huge, 0, begin // PART * 130
+      local order, most, sum, at = {}, -math.huge, 0, begin // PART * WORDS
       for i = begin, math.min(begin + PART, #logits) - 1 do
         order[#order + 1], most = i, math.max(most, logits[i + 1])
       end
@@ -48,11 +49,11 @@ return op.define "top_parts" {
         return x > other or (x == other and a < b)
       end)
       for _, i in ipairs(order) do sum = sum + math.exp(logits[i + 1] - most) end
-      for i = 1, 64 do
+      for i = 1, TOP do
         y[at + i] = order[i] or -1
-        y[at + 64 + i] = bits(order[i] and logits[order[i] + 1] or 0)
+        y[at + TOP + i] = bits(order[i] and logits[order[i] + 1] or 0)
       end
-      y[at + 129], y[at + 130] = bits(most), bits(sum)
+      y[at + WORDS - 1], y[at + WORDS] = bits(most), bits(sum)
     end
   end,
 }

@@ -1,11 +1,11 @@
-% -- In: name, d (columns), part (of them, of a warp), n_parts, logits (their type), list.
+% -- In: name, d (columns), part (of them, of a warp), n_parts, words (of a list), logits (their type), list.
 /* Of each ${part} columns of a row the 64 largest, with the largest of all and the sum of
  * e^(x - largest).   gen/ops/top_parts.lua
  * A warp has a part, and reads it once. What isn't among the best 64 so far costs a comparison;
  * of numbers in no order that is all but 64 (1 + ln(${part} / 64)) of them.
  * <<<(rows, ${n_parts} / 4), 128>>> */
 extern "C" __global__ __launch_bounds__(128) void ${name}(
-        int *__restrict__ y, /* (rows, ${n_parts}, 130): ids, numbers, largest, sum */
+        int *__restrict__ y, /* (rows, ${n_parts}, ${words}): ids, numbers, largest, sum */
         const ${logits} *__restrict__ logits, /* (rows, ${d}) */
         int n_rows)
 {
@@ -35,7 +35,7 @@ extern "C" __global__ __launch_bounds__(128) void ${name}(
             ${list}_add(&list, column < ${d} ? ${list}_key(x[j], column) : 0, lane);
         }
     }
-    int *to = y + (row * ${n_parts} + part) * 130;
+    int *to = y + (row * ${n_parts} + part) * ${words};
     const float of_warp = warp_max(most);
     sum = warp_sum(most == of_warp ? sum : sum * expf(most - of_warp));
     ${list}_store(to, &list, lane);

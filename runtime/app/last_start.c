@@ -3,14 +3,13 @@
 #include "runtime/app/app.h"
 
 #include "runtime/base/json.h"
+#include "runtime/base/replace.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MOST_BYTES = 64 * 1024 };
 
@@ -47,25 +46,6 @@ static void write_head(const char *device, FILE *out)
     fprintf(out, "The last start that succeeded: %s, on %s\n", date, device);
 }
 
-/* All of it or nothing: whoever reads meanwhile sees the one before. */
-static void replace(const char *path, const char *text)
-{
-    char other[4096 + 8];
-    snprintf(other, sizeof other, "%s.XXXXXX", path);
-    const int file = mkstemp(other);
-    FILE *out = file < 0 ? NULL : fdopen(file, "w");
-    if (!out) {
-        if (file >= 0) {
-            close(file);
-            unlink(other);
-        }
-        return;
-    }
-    const bool written = fputs(text, out) >= 0;
-    if (fclose(out) || !written || rename(other, path))
-        unlink(other);
-}
-
 void burin_app_keep_start(const struct burin_app *app, const struct burin_engine *engine)
 {
     static char text[MOST_BYTES];
@@ -76,8 +56,9 @@ void burin_app_keep_start(const struct burin_app *app, const struct burin_engine
     write_head(burin_engine_info(engine).device, out);
     const bool any = burin_engine_start_report(engine, out);
     fclose(out);
+    const struct burin_span whole = burin_span_of(text);
     if (any && find_path(app, true, path, sizeof path))
-        replace(path, text);
+        burin_replace_file(path, &whole, 1);
 }
 
 enum burin_status burin_app_show_start(const struct burin_app *app, struct burin_error *err)

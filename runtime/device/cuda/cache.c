@@ -1,5 +1,7 @@
 #include "runtime/device/cuda/cache.h"
 
+#include "runtime/base/replace.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -130,19 +132,6 @@ static bool all_read(int file, void *bytes, size_t n)
     return true;
 }
 
-static bool all_written(int file, const void *bytes, size_t n)
-{
-    for (size_t done = 0; done < n;) {
-        const ssize_t put = write(file, (const uint8_t *)bytes + done, n - done);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return false;
-        done += (size_t)put;
-    }
-    return true;
-}
-
 static bool head_fits(
         const struct head *head, const struct burin_cache_key *key, off_t size)
 {
@@ -215,18 +204,12 @@ void burin_cache_keep(
     burin_cache_key_add(&head.sum, compiled->bytes, compiled->n_bytes);
 
     const struct path path = path_of(folder, key);
-    char other[1200 + 16];
-    snprintf(other, sizeof other, "%s.XXXXXX", path.text);
-    int file = mkstemp(other);
-    if (file < 0) {
-        make_folder(folder);
-        snprintf(other, sizeof other, "%s.XXXXXX", path.text);
-        file = mkstemp(other);
-    }
-    if (file < 0)
+    const struct burin_span parts[] = {
+        { (const char *)&head, sizeof head },
+        { (const char *)compiled->bytes, compiled->n_bytes },
+    };
+    if (burin_replace_file(path.text, parts, 2))
         return;
-    const bool written = all_written(file, &head, sizeof head) &&
-                         all_written(file, compiled->bytes, compiled->n_bytes);
-    if (close(file) || !written || rename(other, path.text))
-        unlink(other);
+    make_folder(folder);
+    burin_replace_file(path.text, parts, 2);
 }

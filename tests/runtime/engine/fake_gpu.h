@@ -105,32 +105,8 @@ static const struct burin_cuda_code fake_code = {
 
 static burin_enqueue *const fake_enqueue_steps[] = { fake_enqueue_step };
 static burin_enqueue *const fake_enqueue_encodes[] = { fake_enqueue_encode };
-static const struct burin_program fake_gpu_programs[] = {
-    { .name = "step",
-      .extent = BURIN_SEQUENCES,
-      .n_inputs = SOFT_ROWS + 1,
-      .inputs = fake_inputs,
-      .n_outputs = 1,
-      .outputs = fake_outputs,
-      .n_carried = 1,
-      .n_costs = 3,
-      .costs = fake_costs,
-      .graph = { .kernel_nodes = 2 },
-      .enqueue = fake_enqueue_steps },
-    { .name = "encode_image",
-      .extent = BURIN_SOFT,
-      .smallest_item = 1,
-      .largest_item = FAKE_LARGEST,
-      .n_inputs = 3,
-      .inputs = fake_vision_inputs,
-      .n_outputs = 1,
-      .outputs = fake_soft_tokens,
-      .n_carried = 1,
-      .n_costs = 2,
-      .costs = fake_vision_costs,
-      .graph = { .kernel_nodes = 1 },
-      .enqueue = fake_enqueue_encodes },
-};
+static const struct burin_program fake_gpu_programs[] =
+        FAKE_SEEING_PROGRAMS(enqueue, fake_enqueue_steps, fake_enqueue_encodes);
 static const struct burin_family fake_gpu_families[] = {
     { .name = "sm80",
       .sm = 80,

@@ -77,32 +77,37 @@ static const struct burin_chunk_cost fake_vision_costs[] = {
 };
 static burin_run *const fake_vision_run[] = { fake_encode };
 
-static const struct burin_program fake_seeing_programs[] = {
-    { .name = "step",
-      .extent = BURIN_SEQUENCES,
-      .n_inputs = SOFT_ROWS + 1,
-      .inputs = fake_inputs,
-      .n_outputs = 1,
-      .outputs = fake_outputs,
-      .n_carried = 1,
-      .n_costs = 3,
-      .costs = fake_costs,
-      .graph = { .kernel_nodes = 2 },
-      .run = fake_run },
-    { .name = "encode_image",
-      .extent = BURIN_SOFT,
-      .smallest_item = 1,
-      .largest_item = FAKE_LARGEST,
-      .n_inputs = 3,
-      .inputs = fake_vision_inputs,
-      .n_outputs = 1,
-      .outputs = fake_soft_tokens,
-      .n_carried = 1,
-      .n_costs = 2,
-      .costs = fake_vision_costs,
-      .graph = { .kernel_nodes = 1 },
-      .run = fake_vision_run },
-};
+/* Its programs, run on a CPU or enqueued on a GPU (fake_gpu.h). */
+/* clang-format off */
+#define FAKE_SEEING_PROGRAMS(how, steps, encodes)                                          \
+    { { .name = "step",                                                                    \
+        .extent = BURIN_SEQUENCES,                                                         \
+        .n_inputs = SOFT_ROWS + 1,                                                         \
+        .inputs = fake_inputs,                                                             \
+        .n_outputs = 1,                                                                    \
+        .outputs = fake_outputs,                                                           \
+        .n_carried = 1,                                                                    \
+        .n_costs = 3,                                                                      \
+        .costs = fake_costs,                                                               \
+        .graph = { .kernel_nodes = 2 },                                                    \
+        .how = steps },                                                                    \
+      { .name = "encode_image",                                                            \
+        .extent = BURIN_SOFT,                                                              \
+        .smallest_item = 1,                                                                \
+        .largest_item = FAKE_LARGEST,                                                      \
+        .n_inputs = 3,                                                                     \
+        .inputs = fake_vision_inputs,                                                      \
+        .n_outputs = 1,                                                                    \
+        .outputs = fake_soft_tokens,                                                       \
+        .n_carried = 1,                                                                    \
+        .n_costs = 2,                                                                      \
+        .costs = fake_vision_costs,                                                        \
+        .graph = { .kernel_nodes = 1 },                                                    \
+        .how = encodes } }
+/* clang-format on */
+
+static const struct burin_program fake_seeing_programs[] =
+        FAKE_SEEING_PROGRAMS(run, fake_run, fake_vision_run);
 static const struct burin_family fake_seeing_families[] = {
     { .name = "portable",
       .n_kv = 1,

@@ -14,7 +14,9 @@ local op = require "gen.op"
 local size = require "gen.size"
 
 local function new_op(def, inputs, attrs, shape, like)
-  local new = graph.op(def, inputs, attrs, shape, like)
+  local sizes = {}
+  for i, x in ipairs(shape) do sizes[i] = size.of(x) end
+  local new = graph.op(def, inputs, attrs, sizes, like)
   new.lines = { table.unpack(like.lines) }
   return new
 end
@@ -65,9 +67,8 @@ end
 local function add_top(program)
   local function add(name, input, tensor)
     local def = op.find(name)
-    local shape = def.shape(tensor.shape)
-    for i, x in ipairs(shape) do shape[i] = size.of(x) end
-    local made = new_op(def, { { name = input, tensor = tensor } }, {}, shape, tensor.op)
+    local inputs = { { name = input, tensor = tensor } }
+    local made = new_op(def, inputs, {}, def.shape(tensor.shape), tensor.op)
     program.ops[#program.ops + 1] = made
     return made.result
   end
@@ -110,9 +111,8 @@ return function(program, context)
       inv_freq = inv_freq, d = rope.attrs.d_head, layout = rope.attrs.layout,
       key = #angles == 0 and "step" or "step_" .. #angles + 1,
     }
-    local shape = def.shape(positions.shape, attrs)
-    for i, x in ipairs(shape) do shape[i] = size.of(x) end
-    local new = new_op(def, { { name = "positions", tensor = positions } }, attrs, shape, rope)
+    local inputs = { { name = "positions", tensor = positions } }
+    local new = new_op(def, inputs, attrs, def.shape(positions.shape, attrs), rope)
     new.result.name = "angles"
     angles[#angles + 1] = { op = new, same_as = key }
     return new.result

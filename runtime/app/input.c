@@ -197,8 +197,7 @@ static enum burin_status read_prompt(
     return burin_fail(
             err, BURIN_ELIMIT,
             "%s has more than %zu bytes, which is %zu tokens of %zu: what the context and "
-            "the "
-            "longest token allow",
+            "the longest token allow",
             burin_show(burin_span_of(input->path)).text, n_ctx * longest, n_ctx, longest);
 }
 

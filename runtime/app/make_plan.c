@@ -271,8 +271,7 @@ enum burin_status burin_app_show_plan(
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "give one of --json, --explain and --against: each is shown in place of "
-                "the "
-                "report");
+                "the report");
     if (!status)
         status = burin_app_make_plan(app, tokenizer_bytes, &plan, &request, err);
     if (!status && settings->svg_file)

@@ -35,8 +35,7 @@ static void show(
         return;
     }
     printf("Rehearsed: the code that starts a GPU ran on a virtual one; its driver takes "
-           "what "
-           "the plan assumes.\n\n");
+           "what the plan assumes.\n\n");
     burin_start_report(
             &rehearsal->plan, &rehearsal->ledger, &rehearsal->start.facts, stdout);
 }

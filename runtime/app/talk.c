@@ -326,8 +326,7 @@ static enum burin_status check_length(
     return burin_fail(
             err, BURIN_ELIMIT,
             "the prompt has %zu tokens, a context of %d has room for %d%s, and the model "
-            "was "
-            "trained for %d: give a shorter text",
+            "was trained for %d: give a shorter text",
             n_ids, n_ctx, n_ctx - n_made, beside, most);
 }
 

@@ -347,8 +347,7 @@ static enum burin_status explain(
         snprintf(
                 second.message, sizeof second.message,
                 "The device has %s free at this moment: --wait-for-vram 60 waits until "
-                "there "
-                "is more",
+                "there is more",
                 burin_human_bytes(available).text);
     return burin_fail(
             err, status, "%.800s%s%s.\n%.2000s", first.message,

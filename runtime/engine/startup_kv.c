@@ -121,8 +121,7 @@ static enum burin_status refuse(
     return burin_fail(
             err, BURIN_ENOMEM,
             "room for %lld tokens, one request may need %lld: %lld bytes are missing "
-            "before "
-            "the KV cache is made.\nTaken so far: %s; %s of it may be used.\n%s.",
+            "before the KV cache is made.\nTaken so far: %s; %s of it may be used.\n%s.",
             (long long)tokens, (long long)least_context(s), (long long)lacking, owners,
             limit == INT64_MAX ? "all" : burin_human_bytes(limit).text, mend);
 }
@@ -142,8 +141,7 @@ static enum burin_status take_probe(struct burin_start *s, struct burin_error *e
 {
     burin_start_note(
             s, "no addresses without memory on this platform: graphs are made once to see "
-               "what "
-               "they take, and again when the pages have their place");
+               "what they take, and again when the pages have their place");
     s->memory->kv.bytes = (size_t)page_bytes(s);
     return burin_ledger_take(
             s->ledger, "kv", s->memory->kv.bytes, &s->memory->kv.address, err);

@@ -130,8 +130,7 @@ static enum burin_status too_slow(
     return burin_fail(
             err, BURIN_ELIMIT,
             "%s: decoding took longer than %d seconds; a smaller picture or a shorter "
-            "video "
-            "takes less",
+            "video takes less",
             call->path.text, call->seconds);
 }
 

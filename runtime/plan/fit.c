@@ -23,8 +23,7 @@ enum burin_status burin_fit_pages(
     return burin_fail(
             err, BURIN_ENOMEM,
             "the KV cache has room for %lld bytes, below one granule of %lld bytes for "
-            "each "
-            "of its %d segments",
+            "each of its %d segments",
             (long long)(room > 0 ? room : 0), (long long)fit->granule, fit->n_segments);
 }
 

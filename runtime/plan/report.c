@@ -222,8 +222,7 @@ static void write_runs(const struct burin_plan *plan, FILE *out)
     struct burin_plan_run run;
     fprintf(out,
             "  Of inputs and arena the largest counts, since runs follow each other; "
-            "driver "
-            "adds up: %s a node (%s)\n",
+            "driver adds up: %s a node (%s)\n",
             burin_human_bytes(plan->node_bytes).text,
             plan->graphs_assumed ? "--assume tells another total" : graphs_kind(plan));
     fprintf(out, "  %-14s %7s %7s %10s %10s %7s %10s  %s\n", "run", "n", "tokens", "inputs",
@@ -364,14 +363,11 @@ static void write_words(const struct burin_plan *plan, FILE *out)
             "mark; assumed: the worst known,\n"
             "            or told by --assume; measured: read from the device\n"
             "  step      one pass of the decoder over new tokens of all sequences; body: "
-            "its "
-            "layers; head: the logits behind them\n"
+            "its layers; head: the logits behind them\n"
             "  arena     scratch memory of a run, for its buffers; they bear the "
-            "description's "
-            "names, --explain NAME shows the line\n"
+            "description's names, --explain NAME shows the line\n"
             "  KV        keys and values, which attention reads again for each token; "
-            "pages "
-            "go to the sequence that grows\n");
+            "pages go to the sequence that grows\n");
     if (!plan->family->sm)
         return;
     fprintf(out,
@@ -380,8 +376,7 @@ static void write_words(const struct burin_plan *plan, FILE *out)
             "  graph     a run that the driver has recorded and replays at once, for n "
             "sequences of a step or n soft tokens of an\n"
             "            encoder; fewer are padded to it. Its nodes are kernels (launches) "
-            "and "
-            "copies\n");
+            "and copies\n");
 }
 
 void burin_plan_report(const struct burin_plan *plan, FILE *out)

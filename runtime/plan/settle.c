@@ -177,8 +177,7 @@ static enum burin_status settle_pool(
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "--kv-tokens, --kv-bytes: %s keeps nothing in pages, only windows and "
-                "states "
-                "of each sequence",
+                "states of each sequence",
                 plan->model->name);
     const int64_t pages = request->kv_tokens ? burin_plan_pages_of(plan, request->kv_tokens)
                                              : request->kv_bytes / plan->state.page;
@@ -208,8 +207,7 @@ static enum burin_status share_pool(
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "a KV cache of %d pages of %d tokens, and --parallel %d: each sequence has "
-                "a "
-                "page at least, --kv-tokens %lld",
+                "a page at least, --kv-tokens %lld",
                 plan->n_pages, page, plan->n_sequences,
                 (long long)plan->n_sequences * page);
     if (request->n_ctx > 0 && tokens < request->n_ctx)

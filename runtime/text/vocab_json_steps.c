@@ -407,8 +407,7 @@ enum burin_status burin_vocab_read_steps(
         return burin_fail(
                 err, BURIN_EMISMATCH,
                 "tokenizer.json: no ByteLevel pre_tokenizer, and no normalizer that "
-                "replaces "
-                "spaces with U+2581: other BPE is not supported");
+                "replaces spaces with U+2581: other BPE is not supported");
     if ((status = read_steps(
                  vocab, &fields[BURIN_POST_PROCESSOR], "processors", read_post_processor,
                  err)) ||

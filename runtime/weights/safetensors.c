@@ -283,8 +283,7 @@ static enum burin_status read_header(
         return burin_fail(
                 err, BURIN_EFORMAT,
                 "%s is neither a GGUF nor a safetensors file: it begins with %s, which is "
-                "a "
-                "header of %" PRIu64 " bytes where %" PRIu64 " are left",
+                "a header of %" PRIu64 " bytes where %" PRIu64 " are left",
                 file->path, burin_quote((struct burin_span){ begin, sizeof begin }).text,
                 *length, file->size - sizeof begin);
     if (*length > MAX_HEADER)

@@ -441,10 +441,16 @@ static void ballot(struct warp *warp, u32 mask)
         warp->result[0][lowest(left)] = votes;
 }
 
-/* Products are exact, sums in floats in the order of k. */
+/* Products are exact, sums in floats in the order of k; half a row of d at a time. A quarter of the
+ * time of a model goes here. */
 static void mma(struct warp *warp)
 {
-    float a[16][16], b[16][8], d[16][8];
+    typedef float half_row __attribute__((vector_size(16)));
+    float a[16][16];
+    union {
+        float at[16][8];
+        half_row halves[16][2];
+    } b, d;
     for (int l = 0; l < 32; l++) {
         const int g = l / 4, c = 2 * (l % 4);
         for (int i = 0; i < 4; i++) {
@@ -453,24 +459,26 @@ static void mma(struct warp *warp)
             pair[1] = __uint_as_float(warp->operands[i][l] & 0xffff0000u);
         }
         for (int i = 0; i < 2; i++) {
-            b[c + 8 * i][g] = __uint_as_float(warp->operands[4 + i][l] << 16);
-            b[c + 8 * i + 1][g] = __uint_as_float(warp->operands[4 + i][l] & 0xffff0000u);
+            b.at[c + 8 * i][g] = __uint_as_float(warp->operands[4 + i][l] << 16);
+            b.at[c + 8 * i + 1][g] =
+                    __uint_as_float(warp->operands[4 + i][l] & 0xffff0000u);
         }
         for (int i = 0; i < 4; i++)
-            d[g + 8 * (i / 2)][c + i % 2] = __uint_as_float(warp->operands[6 + i][l]);
+            d.at[g + 8 * (i / 2)][c + i % 2] = __uint_as_float(warp->operands[6 + i][l]);
     }
-    for (int row = 0; row < 16; row++) {
-        float sum[8];
-        memcpy(sum, d[row], sizeof sum);
-        for (int k = 0; k < 16; k++)
-            for (int column = 0; column < 8; column++)
-                sum[column] += a[row][k] * b[k][column];
-        memcpy(d[row], sum, sizeof sum);
+    for (int m = 0; m < 16; m++) {
+        half_row left = d.halves[m][0], right = d.halves[m][1];
+        for (int k = 0; k < 16; k++) {
+            left += a[m][k] * b.halves[k][0];
+            right += a[m][k] * b.halves[k][1];
+        }
+        d.halves[m][0] = left;
+        d.halves[m][1] = right;
     }
     for (int l = 0; l < 32; l++) {
         const int g = l / 4, c = 2 * (l % 4);
         for (int i = 0; i < 4; i++)
-            warp->result[i][l] = __float_as_uint(d[g + 8 * (i / 2)][c + i % 2]);
+            warp->result[i][l] = __float_as_uint(d.at[g + 8 * (i / 2)][c + i % 2]);
     }
 }
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""tests/gpu/models.py NAME KIND -- A tiny model on a virtual GPU that executes, against transformers
-on the same weights; KIND is text, image, images or video. Its error against f32 is at most 1.5 times
-that of transformers in bf16. Bits are the same in one chunk and in many, beside other sequences, and
-token by token, launched one by one or as graphs. Under --fast-gemm the error has the same bound."""
+"""tests/gpu/models.py NAME text|pictures -- A tiny model on a virtual GPU that executes, against
+transformers on the same weights: its error against f32 is at most 1.5 times that of transformers in
+bf16, under --fast-gemm, too. Bits are the same in one chunk and in many, beside other sequences, and
+token by token, launched one by one or as graphs.
+
+What is computed once is judged for all that it shows: a run costs seconds, and of pictures most of
+that is the start, which runs each program at its largest."""
 import json
 import os
 import re
@@ -15,65 +18,86 @@ import burin
 import golden_logits
 
 report = burin.Report()
-name, kind = sys.argv[1:]
+name, what = sys.argv[1:]
 folder = burin.GOLDEN / name
-weights, = folder.glob("model.*")
-logits = burin.binary(f"tests/logits-{name}")
-info = json.loads(burin.run([burin.binary(name), "info", "--json"]))
-n_vocab = info["dims"]["n_vocab"]
-prompts = (folder / ("prompts.txt" if kind == "text" else f"prompts_{kind}.txt")).read_bytes()
-# Start-up runs each program at its largest and each graph once: on a CPU that takes minutes where they
-# are as large as a GPU's.
+n_vocab = json.loads(burin.run([burin.binary(name), "info", "--json"]))["dims"]["n_vocab"]
+LOGITS = 4 * n_vocab # bytes of a position's
 small = ["--device", "cuda", "--batch-size", 160, "--graphs", "step=1"]
-if kind != "text":
-    small += ["--frames", 4, "--graphs", "encode_image=70"]
 
 
-def given(input, *options):
-    return burin.run([logits, "-m", weights, *small, *options], input=input)
+def given(input, *options, **how):
+    return golden_logits.found(name, folder, *small, *options, input=input, **how)
 
 
-def products(*options):
+def products(input, *options):
+    """Logits under --fast-gemm, and how many products were cuBLASLt's."""
     with tempfile.TemporaryFile() as told:
-        burin.run([logits, "-m", weights, "--device", "cuda", *options], input=prompts, stderr=told,
-                  env={**os.environ, "BURIN_GPU_PRODUCTS": "1"})
+        logits = given(input, "--fast-gemm", *options, stderr=told,
+                       env={**os.environ, "BURIN_GPU_PRODUCTS": "1"})
         told.seek(0)
-        return int(re.search(rb"(\d+) products", told.read())[1])
+        return logits, int(re.search(rb"(\d+) products", told.read())[1])
 
 
-def same(what, found, expected):
-    n = len(expected) // 4 // n_vocab
+def judge(how, logits, kind=""):
+    clear, agree, text = golden_logits.judge(
+        report, f"{name}, {kind or 'text'}{how}", logits, folder, n_vocab, kind)
+    report.line(agree == clear, text)
+
+
+def same(how, found, expected):
+    n = len(expected) // LOGITS
     differ = [i for i in range(n)
-              if found[i * 4 * n_vocab:(i + 1) * 4 * n_vocab] != expected[i * 4 * n_vocab:(i + 1) * 4 * n_vocab]]
-    report.line(not differ and len(found) == len(expected),
-                f"{name}, {kind}: the same bits {what}, {n} positions"
+              if found[i * LOGITS:(i + 1) * LOGITS] != expected[i * LOGITS:(i + 1) * LOGITS]]
+    report.line(n > 0 and not differ and len(found) == len(expected),
+                f"{name}, {what}: the same bits {how}, {n} positions"
                 + (f"; {len(differ)} differ, the first is {differ[0]}" if differ else ""))
 
 
-clear, agree, what = golden_logits.lower(
-    report, name, folder, n_vocab, *small, kind="" if kind == "text" else kind)
-report.line(agree == clear, what)
+def text():
+    prompts = golden_logits.prompts(folder)
+    whole = given(prompts)
+    judge("", whole)
+    same("beside others, as graphs",
+         given(prompts, "--parallel", 4, "--batch-size", 29, "--graphs", "step=2,4"), whole)
+    chunks, n = products(prompts, "--batch-size", 13)
+    same("in chunks, --fast-gemm", chunks, whole)
+    report.line(n == 0, f"{name}, --fast-gemm, 13 rows: {n} products of cuBLASLt's")
 
-whole = given(prompts) if kind != "video" else None
-if kind in ("text", "image"): # a picture whose tokens see each other is never cut
-    same("in chunks", given(prompts, "--batch-size", 13 if kind == "text" else 70), whole)
-if kind == "images": # runs as large as the graph, and no larger
+    lines = prompts.splitlines(keepends=True)
+    few = min(range(len(lines)), key=lambda i: (len(lines[i].split()) < 7, len(lines[i].split())))
+    begin = sum(len(line.split()) for line in lines[:few]) * LOGITS
+    alone = whole[begin:begin + len(lines[few].split()) * LOGITS]
+    same("token by token, as graphs", given(lines[few], "--batch-size", 1), alone)
+    same("token by token, launched", given(lines[few], "--batch-size", 1, "--eager"), alone)
+
+    if any(len(line.split()) >= 128 for line in lines): # else no product is cuBLASLt's
+        fast, n = products(prompts)
+        report.line(n > 0, f"{name}, --fast-gemm, 160 rows: {n} products of cuBLASLt's")
+        judge(", --fast-gemm", fast)
+
+
+def pictures():
+    # Start-up runs each program at its largest and each graph once: on fibers that takes minutes
+    # where they are as large as a GPU's.
+    few = ["--frames", 4, "--graphs", "encode_image=70"]
+    prompts = {kind: golden_logits.prompts(folder, kind) for kind in ("image", "images", "video")}
+    n_bytes = {kind: (folder / f"logits_{kind}.f32").stat().st_size for kind in prompts}
+    whole = given(b"".join(prompts.values()), *few)
+    at = 0
+    for kind in prompts:
+        judge("", whole[at:at + n_bytes[kind]], kind)
+        at += n_bytes[kind]
+    assert at == len(whole), (at, len(whole))
+
+    # Encoders' runs as large as the graph, and no larger. A picture whose tokens see each other is
+    # never cut: a chunk has room for 70.
     plan = json.loads(burin.run([burin.binary(name), "plan", "--json", "--card", "4GiB,sm_80",
                                  "--graphs", "encode_image=70"]))
     arena, = [run["arena_bytes"] for run in plan["programs"] if run["program"] == "encode_image"]
-    same("launched, not as graphs", given(prompts, "--eager", "--encoder-arena", arena), whole)
-if kind == "text":
-    short = b"".join(line for line in prompts.splitlines(keepends=True) if len(line.split()) < 30)
-    alone = given(short)
-    same("token by token, as graphs", given(short, "--batch-size", 1), alone)
-    same("token by token, launched", given(short, "--batch-size", 1, "--eager"), alone)
-    if any(len(line.split()) >= 128 for line in prompts.splitlines()): # else no product is cuBLASLt's
-        clear, agree, what = golden_logits.lower(
-            report, name, folder, n_vocab, "--device", "cuda", "--fast-gemm")
-        report.line(agree == clear, what)
-        for size, many in [(150, True), (13, False)]:
-            n = products("--fast-gemm", "--batch-size", size)
-            report.line((n > 0) == many, f"{name}, --fast-gemm, {size} rows: {n} products of cuBLASLt's")
-    same("beside others, as graphs",
-         given(prompts, "--parallel", 4, "--batch-size", 29, "--graphs", "step=2,4"), whole)
+    cut = given(prompts["image"] + prompts["images"], *few, "--batch-size", 70, "--eager",
+                "--encoder-arena", arena)
+    same("in chunks, launched, not as graphs", cut, whole[:n_bytes["image"] + n_bytes["images"]])
+
+
+{"text": text, "pictures": pictures}[what]()
 report.close()

@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- Keys -------------------------------------------------------------------------------
- * */
+/* ---- Keys ---------------------------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -46,8 +45,7 @@ void burin_cache_key_add(struct burin_cache_key *key, const void *bytes, size_t 
     store(key, hash_bytes(hash_bytes(load(key), &length, sizeof length), bytes, n));
 }
 
-/* ---- Where
- * --------------------------------------------------------------------------------- */
+/* ---- Where --------------------------------------------------------------------------- */
 
 static char *joined(struct burin_arena *arena, const char *folder, const char *rest)
 {
@@ -103,8 +101,7 @@ static void make_folder(const char *folder)
     mkdir(path, 0777);
 }
 
-/* ---- Files
- * -------------------------------------------------------------------------------- */
+/* ---- Files --------------------------------------------------------------------------- */
 
 struct head {
     char magic[16];

@@ -54,8 +54,7 @@ struct compiler {
     pthread_t thread;
 };
 
-/* ---- Architectures
- * ----------------------------------------------------------------------- */
+/* ---- Architectures ------------------------------------------------------------------- */
 
 struct burin_arch burin_arch_of(int sm)
 {
@@ -87,8 +86,7 @@ static int suits(const char *made, const char *arch)
                                                                                 : 0;
 }
 
-/* ---- What is there already -------------------------------------------------------------
- * */
+/* ---- What is there already ----------------------------------------------------------- */
 
 static const struct burin_cubin *embedded(const struct compilation *c, int kernel)
 {
@@ -175,8 +173,7 @@ static enum burin_status check_arch(struct compilation *c, struct burin_error *e
     return burin_fail(
             err, BURIN_EMISSING,
             "%s is NVRTC %d.%d, which makes no code for %s: install a newer one, or name "
-            "it "
-            "in BURIN_NVRTC",
+            "it in BURIN_NVRTC",
             nvrtc->found, major, minor, c->arch);
 }
 
@@ -248,8 +245,7 @@ static enum burin_status find_all(
     return BURIN_OK;
 }
 
-/* ---- Compiling -------------------------------------------------------------------------
- * */
+/* ---- Compiling ----------------------------------------------------------------------- */
 
 /* The number in front of `words` in ptxas's log: "Used 40 registers"; the largest. */
 static int number_before(const char *log, const char *words)
@@ -401,8 +397,7 @@ static enum burin_status compile_kernel(
     return status;
 }
 
-/* ---- Threads ----------------------------------------------------------------------------
- * */
+/* ---- Threads ------------------------------------------------------------------------- */
 
 /* The next kernel to compile, or -1. */
 static int take_next(struct compilation *c)
@@ -537,8 +532,7 @@ static enum burin_status compile_missing(
     return status;
 }
 
-/* ---- All of it
- * --------------------------------------------------------------------------- */
+/* ---- All of it ----------------------------------------------------------------------- */
 
 static struct burin_compile_counts count(
         const struct burin_cuda_code *code,

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Before there is a context
- * ----------------------------------------------------------- */
+/* ---- Before there is a context ------------------------------------------------------- */
 
 enum burin_status burin_cuda_count(
         const struct burin_driver *driver, int *n, struct burin_error *err)
@@ -129,8 +128,7 @@ enum burin_status burin_cuda_open(
     return burin_cuda_find(driver, index, &cuda->found, err);
 }
 
-/* ---- The context
- * -------------------------------------------------------------------------- */
+/* ---- The context --------------------------------------------------------------------- */
 
 /* Where there are addresses without memory, and where there are none. */
 #define BURIN_CUDA_OPS                                                                     \
@@ -227,8 +225,7 @@ enum burin_status burin_cuda_context(struct burin_cuda *cuda, struct burin_error
                                : BURIN_OK;
 }
 
-/* ---- The rest
- * ---------------------------------------------------------------------------- */
+/* ---- The rest ------------------------------------------------------------------------ */
 
 enum burin_status burin_cuda_local(
         struct burin_cuda *cuda, size_t *bytes, struct burin_error *err)

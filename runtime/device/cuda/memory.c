@@ -74,8 +74,7 @@ static enum burin_status zero(
             "zeroing %s", request(cuda, bytes).text);
 }
 
-/* ---- Addresses first --------------------------------------------------------------------
- * */
+/* ---- Addresses first ----------------------------------------------------------------- */
 
 enum burin_status burin_cuda_reserve(
         struct burin_device *device,
@@ -198,8 +197,7 @@ enum burin_status burin_cuda_obtain(
     return status;
 }
 
-/* ---- Without ---------------------------------------------------------------------------
- * */
+/* ---- Without ------------------------------------------------------------------------- */
 
 enum burin_status burin_cuda_plain_obtain(
         struct burin_device *device,

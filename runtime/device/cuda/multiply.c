@@ -218,8 +218,7 @@ static void fail(
     stream->failure->status = burin_fail(
             &stream->failure->error, result == CUBLASLT_ALLOC ? BURIN_ENOMEM : BURIN_EIO,
             "cublasLtMatmul, %d rows of %d times %d outputs: %s (%d); without --fast-gemm "
-            "our "
-            "own kernels multiply",
+            "our own kernels multiply",
             product->n_rows, product->k, product->n_out,
             m->library.cublasLtGetStatusName(result), result);
 }

@@ -50,10 +50,8 @@ static enum burin_status refuse_driver(
         return burin_fail(
                 err, BURIN_EMISSING,
                 "%s is the CUDA toolkit's stub, which programs are linked with: the "
-                "driver's "
-                "own library is missing. Install NVIDIA's driver, or take the stub's "
-                "folder "
-                "out of LD_LIBRARY_PATH",
+                "driver's own library is missing. Install NVIDIA's driver, or take the "
+                "stub's folder out of LD_LIBRARY_PATH",
                 driver->found);
     case CU_NO_DEVICE:
         return burin_fail(

@@ -5,8 +5,7 @@
 
 #include "runtime/base/units.h"
 
-/* ---- Queues ----------------------------------------------------------------------------
- * */
+/* ---- Queues -------------------------------------------------------------------------- */
 
 enum burin_status burin_cuda_queue_open(
         struct burin_device *device, struct burin_queue *queue, struct burin_error *err)
@@ -111,8 +110,7 @@ enum burin_status burin_cuda_finish(struct burin_queue *queue, struct burin_erro
             "kernel is waited for, and named)");
 }
 
-/* ---- Events ----------------------------------------------------------------------------
- * */
+/* ---- Events -------------------------------------------------------------------------- */
 
 static struct burin_cu_event *event_of(const struct burin_event *event)
 {

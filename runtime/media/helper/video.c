@@ -358,8 +358,7 @@ enum burin_status burin_video_frames(
             status = burin_fail(
                     err, BURIN_EFORMAT,
                     "a damaged or truncated video: %lld frames can be decoded, frame %lld "
-                    "is "
-                    "needed",
+                    "is needed",
                     (long long)index, (long long)indices[n_sent]);
         if (!status && index == indices[n_sent]) {
             status = send_frame(helper, &video, index, err);

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- A compiler that copies
- * -------------------------------------------------------------- */
+/* ---- A compiler that copies ---------------------------------------------------------- */
 
 struct burin_nvrtc_program {
     char text[512];
@@ -138,8 +137,7 @@ static struct burin_nvrtc nvrtc = {
     .found = "libnvrtc.so.13",
 };
 
-/* ---- Some kernels
- * ------------------------------------------------------------------------ */
+/* ---- Some kernels -------------------------------------------------------------------- */
 
 static const struct burin_kernel kernels[] = {
     { "first", "void first() {}", 128, 0, false },
@@ -178,8 +176,7 @@ static const char *new_folder(void)
     return folder;
 }
 
-/* ---- Compiling
- * ---------------------------------------------------------------------------- */
+/* ---- Compiling ----------------------------------------------------------------------- */
 
 SPEC(each_kernel_is_compiled_behind_the_prelude_with_lines_of_its_own)
 {
@@ -297,8 +294,7 @@ SPEC(progress_may_stop_it)
     assert_int_equal(compile_all(&code, "sm_80", &how, NULL), BURIN_ESTOPPED);
 }
 
-/* ---- What is there already
- * --------------------------------------------------------------- */
+/* ---- What is there already ----------------------------------------------------------- */
 
 SPEC(what_was_compiled_once_is_taken_from_the_cache)
 {
@@ -456,8 +452,7 @@ SPEC(a_cards_own_architecture_has_an_a_where_there_is_one)
     assert_string_equal(burin_arch_of(120).name, "sm_120a");
 }
 
-/* ---- The real one
- * ------------------------------------------------------------------------- */
+/* ---- The real one -------------------------------------------------------------------- */
 
 static const struct burin_kernel real_kernels[] = {
     { "add",

@@ -1,121 +1,97 @@
--- tests/gpu/compile.lua -- Kernels through the real NVRTC, for every architecture: stack frames and
--- spills are errors. Needs no GPU.
+-- tests/gpu/compile.lua -- Kernels through the real NVRTC, for every architecture: tools/kernels.c, with a
+-- model's kernels or with those that tests/gpu/test_*.lua launch. Needs no GPU.
 --
---   lua5.4 tests/gpu/compile.lua [--arch sm_80,sm_90a] [rms_norm ...]     all ops when none is named
+--   lua5.4 tests/gpu/compile.lua [rms_norm ...] [sm_80 ...]     all ops, all architectures when none is named
 --
--- What is compiled is what the tests of tests/gpu launch: a kernel whose sizes matter needs a case there.
--- NVRTC is $BURIN_NVRTC, or that of a toolkit or a PyPI package found here; without one: exit 77.
+-- What is compiled is what these files launch: a kernel whose sizes matter needs a case there. Ends with
+-- 77 where there is no NVRTC.
 
 local folder = os.getenv "BURIN_TREE" or "."
 package.path = folder .. "/?.lua;" .. package.path
 
-local compile = { archs = "sm_80,sm_86,sm_89,sm_90a,sm_100a,sm_120a,sm_121a" }
+local compile = {}
 
 local spec = require "tests.support.spec"
+local text = require "gen.emit.text"
 
--- libnvrtc.so.13, or nil.
-function compile.library()
-  local given = os.getenv "BURIN_NVRTC"
-  if given then return given end
-  local found = spec.shell [[
-    for f in /usr/local/cuda*/lib64/libnvrtc.so.1[2-9] /usr/local/cuda*/lib/libnvrtc.so.1[2-9] \
-        /usr/lib/x86_64-linux-gnu/libnvrtc.so.1[2-9] \
-        $(python3 -c 'import site; print(*site.getsitepackages(), site.getusersitepackages())' \
-            2>/dev/null | tr ' ' '\n' | sed 's|$|/nvidia/cu1[3-9]/lib/libnvrtc.so.1[3-9]|'); do
-      [ -e "$f" ] && echo "$f" && break
-    done]]
-  return found:match "^%S+"
-end
+local runtime = os.getenv "BURIN_RUNTIME" or "build/cmake/release/libburin_runtime.a"
 
--- The compiler of files, built when its text changed.
-local function tool()
-  os.execute "mkdir -p build/gpu"
-  local output, code = spec.shell "[ build/gpu/nvrtc -nt tests/gpu/nvrtc.c ] || gcc -std=c11 -D_GNU_SOURCE \z
-    -O1 -Wall -Wextra -Wshadow -Werror tests/gpu/nvrtc.c -o build/gpu/nvrtc -ldl -lpthread"
-  if code ~= 0 then error(output, 0) end
-  return "build/gpu/nvrtc"
-end
-
--- Texts by name -> { { name, arch, registers, shared, stack } }, or nil and what is wrong, or nil, 77.
-function compile.texts(texts, archs)
-  local library = compile.library()
-  if not library then return nil, 77 end
-  local place, names, files = spec.folder(), {}, {}
-  for name in pairs(texts) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do
-    files[i] = ("%s/%s.cu"):format(place, name)
-    local file = assert(io.open(files[i], "w"))
-    file:write(texts[name])
-    file:close()
+-- kernels in each of these folders, of what C lies there; two at a time.
+function compile.build(paths)
+  local output, code = spec.shell(("printf '%%s\\n' %s | xargs -P 2 -I@ sh -c 'gcc -std=c11 -D_GNU_SOURCE -O1 "
+    .. "-I. -I@ tools/kernels.c @/*.c %s -o @/kernels -ldl -lpthread -lm'"):format(
+    table.concat(paths, " "), runtime))
+  if code ~= 0 then
+    io.stderr:write(output)
+    os.exit(1, true)
   end
-  local output, code = spec.shell(("%s %s %s %s"):format(tool(), library, archs or compile.archs,
-    table.concat(files, " ")))
-  if code ~= 0 then return nil, code == 77 and 77 or (output:gsub(place .. "/", "")) end
-  local rows = {}
-  for file, arch, registers, shared, stack in output:gmatch "(%S+) (sm_%S+) %S+ (%d+) (%d+) (%d+)\n" do
-    rows[#rows + 1] = {
-      name = file:match "([^/]*)%.cu$", arch = arch, registers = tonumber(registers),
-      shared = tonumber(shared), stack = tonumber(stack),
-    }
-  end
-  return rows
 end
 
--- One line a kernel: registers on each architecture, in the order given; shared bytes.
-function compile.print(rows, archs)
-  local order, by_name = {}, {}
-  for _, row in ipairs(rows) do
-    if not by_name[row.name] then
-      by_name[row.name] = {}
-      order[#order + 1] = row.name
+function compile.command(path, options)
+  return ("BURIN_KERNEL_CACHE=${BURIN_KERNEL_CACHE-build/kernels} %s/kernels %s"):format(path, options)
+end
+
+-- Its exit status; the table goes to where ours goes.
+function compile.run(path, options)
+  io.stdout:flush()
+  local _, _, code = os.execute(compile.command(path, options))
+  return code
+end
+
+-- A model that has these kernels and no more, built; its folder.
+function compile.write(name, launches)
+  local path, known = "build/gpu/" .. name, {}
+  local lines = { '#include "runtime/model.h"', "", "static const struct burin_kernel kernels[] = {" }
+  for _, launch in ipairs(launches) do
+    known[launch.name] = known[launch.name] or { n = 0 }
+    local of_name = known[launch.name]
+    if not of_name[launch.text] then
+      of_name[launch.text], of_name.n = true, of_name.n + 1
+      lines[#lines + 1] = ("    { .name = %s, .threads = %d, .shared_bytes = %d, .text =\n%s },"):format(
+        text.string(launch.name .. (of_name.n > 1 and "." .. of_name.n or "")), launch.threads,
+        launch.shared or 0, text.lines("        ", launch.text))
     end
-    by_name[row.name][row.arch] = row
   end
-  table.sort(order)
-  local list = {}
-  for arch in (archs or compile.archs):gmatch "[^,]+" do list[#list + 1] = arch end
-  print(("%-48s %s  shared bytes"):format("registers on", table.concat(list, " ")))
-  for _, name in ipairs(order) do
-    local line, shared = { ("%-48s"):format(name) }, 0
-    for _, arch in ipairs(list) do
-      local row = by_name[name][arch]
-      line[#line + 1] = ("%" .. #arch .. "s"):format(row and row.registers or "-")
-      shared = row and math.max(shared, row.shared) or shared
-    end
-    print(("%s %7d"):format(table.concat(line, " "), shared))
-  end
+  lines[#lines + 1] = "};"
+  lines[#lines + 1] = "static const struct burin_cuda_code code = {"
+  lines[#lines + 1] = '    .prelude = "", .n_kernels = sizeof kernels / sizeof *kernels, .kernels = kernels,'
+  lines[#lines + 1] = "};"
+  lines[#lines + 1] = 'static const struct burin_family family = { .name = "sm80", .cuda = &code };'
+  lines[#lines + 1] = ("const struct burin_model burin_model = { .name = %s, .n_families = 1, .families = &family };")
+    :format(text.string(name))
+  os.execute("mkdir -p " .. path)
+  local file = assert(io.open(path .. "/kernels.c", "w"))
+  file:write(table.concat(lines, "\n"), "\n")
+  file:close()
+  compile.build { path }
+  return path
 end
 
--- The kernels that tests/gpu/test_*.lua launch, of the ops in `wanted` (all where it is empty): their
--- files are run with a harness that gathers texts and runs nothing.
-function compile.gather(wanted)
+-- What tests/gpu/test_*.lua launch, of the ops in `wanted` (all where it is empty): their files are run
+-- with a harness that gathers launches and runs nothing.
+local function gather(wanted)
   local harness = require "tests.gpu.harness"
-  local texts, said = harness.gather(wanted), print
+  local launches, said = harness.gather(wanted), print
   print = function() end -- luacheck: ignore; specifications tell how they went
   for path in spec.shell "ls tests/gpu/test_*.lua":gmatch "%S+" do
     local run = loadfile(path)
     if run then pcall(run) end
   end
   print = said
-  return texts
+  return launches
 end
 
 if arg and arg[0] and arg[0]:find "compile%.lua$" then
-  local wanted, archs, at = {}, nil, 1
-  while arg[at] do
-    if arg[at] == "--arch" then
-      archs, at = arg[at + 1], at + 2
-    else
-      wanted[arg[at]], at = true, at + 1
-    end
+  local wanted, archs = {}, {}
+  for _, word in ipairs(arg) do
+    if word:find "^sm_" then archs[#archs + 1] = word else wanted[word] = true end
   end
-  local rows, why = compile.texts(compile.gather(wanted), archs)
-  if not rows then
-    print(why == 77 and "no NVRTC here" or why)
-    os.exit(why == 77 and 77 or 1, true)
+  local launches = gather(wanted)
+  if #launches == 0 then
+    io.stderr:write "no specification in tests/gpu launches that\n"
+    os.exit(1, true)
   end
-  compile.print(rows, archs)
+  os.exit(compile.run(compile.write("tests", launches), table.concat(archs, " ")), true)
 end
 
 return compile

@@ -172,22 +172,17 @@ local function filled(node)
   return node
 end
 
--- For compile.lua: from here on nothing runs, results are zeros, nothing is compared. Returns a table
--- that fills with the kernels' texts by name; of the ops in `wanted`, or of all where it is empty.
+-- For compile.lua: from here on nothing runs, results are zeros, nothing is compared. Returns a list
+-- that fills with launches, of the ops in `wanted`, or of all where it is empty.
 local gathered
 function harness.gather(wanted)
-  gathered = { texts = {}, wanted = next(wanted) and wanted }
-  return gathered.texts
+  gathered = { launches = {}, wanted = next(wanted) and wanted }
+  return gathered.launches
 end
 
 local function gather(op_name, launch)
   if gathered.wanted and not gathered.wanted[op_name] then return end
-  local name, n = launch.name, 1
-  while gathered.texts[name] and gathered.texts[name] ~= launch.text do
-    n = n + 1
-    name = ("%s.%d"):format(launch.name, n)
-  end
-  gathered.texts[name] = launch.text
+  gathered.launches[#gathered.launches + 1] = launch
 end
 
 -- What the op's file launches for a node made by hand, each launch with `text`, its kernel behind the

@@ -44,7 +44,6 @@ local without_model = {
 local formats = { "f32", "f16", "bf16", "q4_0", "q4_1", "q8_0" }
 local head_sizes = { 64, 128, 256, 512 }
 
-local runtime = os.getenv "BURIN_RUNTIME" or "build/cmake/release/libburin_runtime.a"
 os.execute "mkdir -p build/gen/cuda build/kernels"
 
 local wrong = 0
@@ -71,17 +70,10 @@ local function generate(models)
   end
 end
 
--- kernels-NAME, beside what gen wrote; two at a time.
 local function build(models)
   local paths = {}
   for i, model in ipairs(models) do paths[i] = path_of(model) end
-  local output, code = spec.shell(("printf '%%s\\n' %s | xargs -P 2 -I@ sh -c 'gcc -std=c11 -D_GNU_SOURCE -O1 "
-    .. "-I. -I@ tools/kernels.c @/*.c %s -o @/kernels -ldl -lpthread -lm'"):format(
-    table.concat(paths, " "), runtime))
-  if code ~= 0 then
-    io.stderr:write(output)
-    os.exit(1, true)
-  end
+  compile.build(paths)
 end
 
 -- tests/gpu/check_times.c calls what is launched for one of them (tools/gpu_check): its calls must fit.
@@ -141,25 +133,18 @@ local function chosen(models)
   return list
 end
 
-local function command_of(model, options)
-  return ("BURIN_KERNEL_CACHE=${BURIN_KERNEL_CACHE-build/kernels} %s/kernels %s"):format(path_of(model), options)
-end
-
-local function compile_all(models, options)
-  for _, model in ipairs(models) do
-    io.stdout:flush()
-    local _, _, code = os.execute(command_of(model, options))
-    if code == 77 then os.exit(77, true) end
-    if code ~= 0 then wrong = wrong + 1 end
-  end
+-- Whether all is well; without NVRTC it's the end.
+local function judge(code)
+  if code == 77 then os.exit(77, true) end
+  if code ~= 0 then wrong = wrong + 1 end
+  return code == 0
 end
 
 -- How long it takes before a model's first token on a card, and before the first of the next start.
 local function time(model, arch, anew)
   for _, options in ipairs { anew .. arch, "--cached " .. arch } do
-    local output, code = spec.shell(command_of(model, options))
-    print(arch .. ": " .. (code == 0 and output:match "([^\n]*)\n*$" or output))
-    if code ~= 0 then wrong = wrong + 1 end
+    local output, code = spec.shell(compile.command(path_of(model), options))
+    print(arch .. ": " .. (judge(code) and output:match "([^\n]*)\n*$" or output))
   end
 end
 
@@ -178,26 +163,22 @@ local function compile_new(model)
     list[#list + 1], known[kind_of(kernel)] = kernel, true
   end
   local function take(list, archs)
-    if #list > 0 then compile_all({ model }, ("--only %s %s"):format(table.concat(list, ","), archs)) end
+    if #list > 0 then
+      judge(compile.run(path_of(model), ("--only %s %s"):format(table.concat(list, ","), archs)))
+    end
   end
   take(new, "")
   take(rest, "sm_80")
 end
 
 local function compile_others()
-  local texts = {}
+  local launches = {}
   for op, node in pairs(without_model) do
-    for _, launch in ipairs(harness.launches(op, node)) do texts[launch.name] = launch.text end
+    for _, launch in ipairs(harness.launches(op, node)) do launches[#launches + 1] = launch end
   end
-  local rows, why = compile.texts(texts)
-  if rows then compile.print(rows) else print(why) end
-  if not rows then wrong = wrong + 1 end
+  judge(compile.run(compile.write("without-model", launches), ""))
 end
 
-if not compile.library() then
-  print "no NVRTC here"
-  os.exit(77, true)
-end
 local main, more = chosen(every_arch), chosen(more_sizes)
 generate(main)
 build(main)

@@ -1,38 +1,23 @@
 /* runtime/app/last_start.c -- What the last start on a GPU that succeeded planned and obtained, kept
- * as text: $XDG_CACHE_HOME/burin/start/NAME.txt, or ~/.cache in place of the first. */
+ * as text among the user's caches: burin/start/NAME.txt. */
 #include "runtime/app/app.h"
 
+#include "runtime/base/caches.h"
 #include "runtime/base/json.h"
 #include "runtime/base/replace.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 enum { MOST_BYTES = 64 * 1024 };
 
-/* The file's path, and the folders above it where `make` says so. False where there is no home. */
-static bool find_path(const struct burin_app *app, bool make, char *path, size_t capacity)
+/* False where there is no place for it. */
+static bool find_path(const struct burin_app *app, char *path, size_t capacity)
 {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    const bool given = cache && *cache;
-    if (!given && (!home || !*home))
-        return false;
-    const int n = snprintf(
-            path, capacity, "%s%s/burin/start/%s.txt", given ? cache : home,
-            given ? "" : "/.cache", app->model->name);
-    if (n < 0 || (size_t)n >= capacity)
-        return false;
-    for (char *at = path + 1; make && *at; at++)
-        if (*at == '/') {
-            *at = '\0';
-            mkdir(path, 0777);
-            *at = '/';
-        }
-    return true;
+    char rest[256];
+    const int n = snprintf(rest, sizeof rest, "burin/start/%s.txt", app->model->name);
+    return n > 0 && (size_t)n < sizeof rest && burin_cache_path(rest, path, capacity);
 }
 
 /* It says of itself that it is a success: starts that fail leave it as it is. */
@@ -57,7 +42,7 @@ void burin_app_keep_start(const struct burin_app *app, const struct burin_engine
     const bool any = burin_engine_start_report(engine, out);
     fclose(out);
     const struct burin_span whole = burin_span_of(text);
-    if (any && find_path(app, true, path, sizeof path))
+    if (any && find_path(app, path, sizeof path))
         burin_replace_file(path, &whole, 1);
 }
 
@@ -65,12 +50,11 @@ enum burin_status burin_app_show_start(const struct burin_app *app, struct burin
 {
     static char text[MOST_BYTES];
     char path[4096];
-    FILE *in = find_path(app, false, path, sizeof path) ? fopen(path, "r") : NULL;
+    FILE *in = find_path(app, path, sizeof path) ? fopen(path, "r") : NULL;
     if (!in)
         return burin_fail(
                 err, BURIN_EIO,
-                "%s has not started on a GPU yet, as far as its cache "
-                "knows",
+                "%s has not started on a GPU yet, as far as its cache knows",
                 app->model->name);
     const size_t n = fread(text, 1, sizeof text - 1, in);
     const bool failed = ferror(in);

@@ -10,8 +10,9 @@
 
 #include <stdbool.h>
 
-/* The n parts one behind the other, under another name in the same folder, then renamed. False
- * where that cannot be done; a file of that path is as it was then. */
+/* The n parts one behind the other, under another name in the same folder, then renamed. Folders
+ * that are missing are made. False where that cannot be done; a file of that path is as it was
+ * then. */
 bool burin_replace_file(const char *path, const struct burin_span *parts, int n);
 
 #endif

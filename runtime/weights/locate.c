@@ -1,6 +1,7 @@
 #include "runtime/weights/locate.h"
 
 #include "runtime/base/arena.h"
+#include "runtime/base/caches.h"
 #include "runtime/base/put.h"
 #include "runtime/base/span.h"
 #include "runtime/weights/bind.h"
@@ -204,16 +205,15 @@ static const char *set(const char *variable)
 /* What huggingface_hub does. */
 static const char *hub_folder(struct search *s)
 {
+    char path[4096];
     const char *folder = set("HF_HUB_CACHE");
     if (folder || (folder = set("HUGGINGFACE_HUB_CACHE")) != NULL)
         return folder;
     if ((folder = set("HF_HOME")) != NULL)
         return join(s, folder, "hub");
-    if ((folder = set("XDG_CACHE_HOME")) != NULL)
-        return join(s, folder, "huggingface/hub");
-    if ((folder = set("HOME")) != NULL)
-        return join(s, folder, ".cache/huggingface/hub");
-    return NULL;
+    return burin_cache_path("huggingface/hub", path, sizeof path)
+                   ? burin_arena_text(&s->arena, path, strlen(path))
+                   : NULL;
 }
 
 static void look(struct search *s, const char *binary)

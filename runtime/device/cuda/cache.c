@@ -1,5 +1,6 @@
 #include "runtime/device/cuda/cache.h"
 
+#include "runtime/base/caches.h"
 #include "runtime/base/replace.h"
 
 #include <errno.h>
@@ -47,23 +48,13 @@ void burin_cache_key_add(struct burin_cache_key *key, const void *bytes, size_t 
 
 /* ---- Where --------------------------------------------------------------------------- */
 
-static char *joined(struct burin_arena *arena, const char *folder, const char *rest)
-{
-    char path[1024];
-    const int n = snprintf(path, sizeof path, "%s%s", folder, rest);
-    return n > 0 && n < (int)sizeof path ? burin_arena_text(arena, path, (size_t)n) : NULL;
-}
-
 const char *burin_cache_folder(struct burin_arena *arena)
 {
+    char path[1024];
     const char *folder = getenv("BURIN_KERNEL_CACHE");
-    if (folder)
-        return *folder ? joined(arena, folder, "") : NULL;
-    folder = getenv("XDG_CACHE_HOME");
-    if (folder && *folder)
-        return joined(arena, folder, "/burin/kernels");
-    folder = getenv("HOME");
-    return folder && *folder ? joined(arena, folder, "/.cache/burin/kernels") : NULL;
+    if (!folder && burin_cache_path("burin/kernels", path, sizeof path))
+        folder = path;
+    return folder && *folder ? burin_arena_text(arena, folder, strlen(folder)) : NULL;
 }
 
 /* Longer paths are no cache. */
@@ -84,21 +75,6 @@ static struct path path_of(const char *folder, const struct burin_cache_key *key
                 path.text + at, sizeof path.text - (size_t)at, "%02x", key->bytes[i]);
     snprintf(path.text + at, sizeof path.text - (size_t)at, ".cubin");
     return path;
-}
-
-/* mkdir -p; whoever cannot will see it when the file is opened. */
-static void make_folder(const char *folder)
-{
-    char path[1024];
-    if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path)
-        return;
-    for (char *at = path + 1; *at; at++)
-        if (*at == '/') {
-            *at = '\0';
-            mkdir(path, 0777);
-            *at = '/';
-        }
-    mkdir(path, 0777);
 }
 
 /* ---- Files --------------------------------------------------------------------------- */
@@ -205,8 +181,5 @@ void burin_cache_keep(
         { (const char *)&head, sizeof head },
         { (const char *)compiled->bytes, compiled->n_bytes },
     };
-    if (burin_replace_file(path.text, parts, 2))
-        return;
-    make_folder(folder);
     burin_replace_file(path.text, parts, 2);
 }

@@ -22,8 +22,7 @@ struct burin_cache_key {
     uint8_t bytes[16];
 };
 
-/* Extend a key by `n` bytes and their number: FNV-1a of 128 bits. Begin with a zeroed one.
- * */
+/* Extend a key by `n` bytes and their number: FNV-1a of 128 bits. Begin with a zeroed one. */
 void burin_cache_key_add(struct burin_cache_key *key, const void *bytes, size_t n);
 
 /* The folder's path, or NULL where there is to be no cache; it need not exist. */

@@ -7,12 +7,6 @@
 
 static const int64_t MIB = 1 << 20;
 
-static bool fits(const struct burin_plan_request *request)
-{
-    struct burin_plan plan;
-    return !burin_plan_sketch(&plan, request, false, NULL) && plan.fits;
-}
-
 /* Whole MiB are asked for as such. */
 static void put_bytes(char *text, size_t capacity, const char *option, int64_t bytes)
 {
@@ -31,11 +25,11 @@ static int64_t least_limit(
     int64_t enough = request->card.available_bytes;
     other.limit = BURIN_LIMIT_BYTES;
     other.limit_bytes = enough;
-    if (short_of >= enough || !fits(&other))
+    if (short_of >= enough || !burin_plan_sketch_fits(&other))
         return -1;
     while (!all && enough - short_of > 1) {
         other.limit_bytes = short_of + (enough - short_of) / 2;
-        if (fits(&other))
+        if (burin_plan_sketch_fits(&other))
             enough = other.limit_bytes;
         else
             short_of = other.limit_bytes;
@@ -104,5 +98,5 @@ bool burin_plan_loosen(
     case BURIN_LIMIT_NONE:
         return false;
     }
-    return fits(loose);
+    return burin_plan_sketch_fits(loose);
 }

@@ -72,7 +72,10 @@ enum burin_status burin_plan_make(
         struct burin_error *err)
 {
     const enum burin_status status = burin_plan_sketch(plan, request, true, err);
-    return status ? status : burin_plan_advise(plan, request, err);
+    if (status)
+        return status;
+    burin_plan_find_largest(plan, request);
+    return plan->fits ? BURIN_OK : burin_plan_advise(plan, request, err);
 }
 
 void burin_plan_largest_text(const struct burin_plan *plan, char *text, size_t capacity)

@@ -149,14 +149,15 @@ static enum burin_status check_ranges(
 
 /* ---- Numbers --------------------------------------------------------------------- */
 
-static int page_tokens(const struct burin_plan *plan)
+int burin_plan_page_tokens(const struct burin_plan *plan)
 {
     return plan->kv ? plan->kv->page_tokens : 1;
 }
 
 int burin_plan_pages_of(const struct burin_plan *plan, int64_t tokens)
 {
-    const int64_t pages = (tokens + page_tokens(plan) - 1) / page_tokens(plan);
+    const int64_t pages =
+            (tokens + burin_plan_page_tokens(plan) - 1) / burin_plan_page_tokens(plan);
     return pages > INT_MAX ? INT_MAX : (int)pages;
 }
 
@@ -198,7 +199,7 @@ static enum burin_status share_pool(
         struct burin_error *err)
 {
     const int others = plan->family->sm ? plan->n_sequences - 1 : 0;
-    const int page = page_tokens(plan);
+    const int page = burin_plan_page_tokens(plan);
     const int64_t tokens = ((int64_t)plan->n_pages - others) * page;
     char beside[64] = "";
     if (others)
@@ -323,7 +324,7 @@ static enum burin_status widen_context(
         struct burin_error *err)
 {
     const int n = plan->n_sequences;
-    const int page = page_tokens(plan);
+    const int page = burin_plan_page_tokens(plan);
     const int model = plan->model->n_ctx;
     int fits = plan->n_ctx / page;
     int above = model / page + 1;
@@ -407,4 +408,10 @@ enum burin_status burin_plan_sketch(
         return status;
     return family->sm ? settle_gpu(plan, request, widen, err)
                       : settle_cpu(plan, request, err);
+}
+
+bool burin_plan_sketch_fits(const struct burin_plan_request *request)
+{
+    struct burin_plan plan;
+    return !burin_plan_sketch(&plan, request, false, NULL) && plan.fits;
 }

@@ -1,4 +1,5 @@
-/* runtime/plan/sketch.h -- The halves of burin_plan_make(), for plan.c, advice.c and loosen.c.
+/* runtime/plan/sketch.h -- The halves of burin_plan_make(), for plan.c, knobs.c, advice.c
+ * and loosen.c.
  *
  * Threads  Pure functions. */
 #ifndef BURIN_PLAN_SKETCH_H
@@ -17,6 +18,17 @@ enum burin_status burin_plan_sketch(
         const struct burin_plan_request *request,
         bool widen,
         struct burin_error *err);
+
+/* Whether it makes a plan that fits. */
+bool burin_plan_sketch_fits(const struct burin_plan_request *request);
+
+/* Tokens of a page; 1 where there are no keys and values. Pages that so many tokens need. */
+int burin_plan_page_tokens(const struct burin_plan *plan);
+int burin_plan_pages_of(const struct burin_plan *plan, int64_t tokens);
+
+/* Whether the KV pool's size is asked for. */
+bool burin_plan_pool_given(
+        const struct burin_plan *plan, const struct burin_plan_request *request);
 
 /* programs.c: which programs are planned. BURIN_EFORMAT for a graph without nodes. */
 enum burin_status burin_plan_choose_programs(
@@ -57,14 +69,11 @@ int64_t burin_plan_slot_bytes(const struct burin_plan *plan);
 /* Bytes of the graphs without those that --assume tells. */
 int64_t burin_plan_graphs_bytes(const struct burin_plan *plan);
 
-/* Pages that so many tokens need. */
-int burin_plan_pages_of(const struct burin_plan *plan, int64_t tokens);
+/* knobs.c: what else would fit: one number larger, the others as planned. */
+void burin_plan_find_largest(
+        struct burin_plan *plan, const struct burin_plan_request *request);
 
-/* Whether the KV pool's size is asked for. */
-bool burin_plan_pool_given(
-        const struct burin_plan *plan, const struct burin_plan_request *request);
-
-/* advice.c: what else would fit, and what mends a plan that does not. */
+/* advice.c: what mends a plan that does not fit. */
 enum burin_status burin_plan_advise(
         struct burin_plan *plan,
         const struct burin_plan_request *request,

@@ -35,7 +35,9 @@ static void show(
         return;
     }
     printf("Rehearsed: the code that starts a GPU ran on a virtual one; its driver takes "
-           "what the plan assumes.\n\n");
+           "what the plan assumes.\n");
+    burin_plan_planned_only(plan, stdout);
+    printf("\n");
     burin_start_report(
             &rehearsal->plan, &rehearsal->ledger, &rehearsal->start.facts, stdout);
 }

@@ -50,18 +50,11 @@ static void offer_numbers(
     }
 }
 
-/* Whether keys and values of a dtype can be run: tables that nothing runs say how any would
- * lie. */
 static bool has_kernels(const struct burin_plan *plan, int kv)
 {
-    for (int p = 0; p < plan->family->n_programs; p++) {
-        const struct burin_program *program = &plan->family->programs[p];
-        bool any = false;
-        for (int i = 0; i < plan->family->n_kv; i++)
-            any |= burin_program_runs(program, i);
-        if (plan->programs[p].active && any && !burin_program_runs(program, kv))
+    for (int p = 0; p < plan->family->n_programs; p++)
+        if (burin_plan_lacks_kv(plan, p, kv))
             return false;
-    }
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/base/json.h"
 #include "runtime/plan/runs.h"
 #include "runtime/plan/size.h"
+#include "runtime/plan/sketch.h"
 
 static void put_run(
         const struct burin_plan *plan,
@@ -138,6 +139,11 @@ void burin_plan_json_obtained(
     burin_json_integer(&json, "longest_context", plan->longest_context);
     burin_json_integer(&json, "most_sequences", plan->most_sequences);
     burin_json_integer(&json, "largest_batch", plan->largest_batch);
+    burin_json_open(&json, "planned_only", '[');
+    for (int p = 0; p < plan->family->n_programs; p++)
+        if (burin_plan_only_planned(plan, p))
+            burin_json_text(&json, NULL, plan->family->programs[p].name, SIZE_MAX);
+    burin_json_close(&json);
     burin_json_text(&json, "advice", plan->advice, SIZE_MAX);
     burin_json_close(&json);
 }

@@ -2,9 +2,10 @@
 
 #include "runtime/plan/sketch.h"
 
-/* A plan and a request call a number by the same name. */
+/* A plan and a request call a number by the same name: an int or an int64_t. */
 #define AT(name)                                                                           \
-    offsetof(struct burin_plan, name), offsetof(struct burin_plan_request, name)
+    offsetof(struct burin_plan, name), offsetof(struct burin_plan_request, name),          \
+            sizeof(((struct burin_plan *)NULL)->name) == sizeof(int64_t)
 
 const struct burin_knob_row burin_knobs[BURIN_N_KNOBS] = {
     [BURIN_KNOB_CONTEXT] = { "--ctx-size", AT(n_ctx), 1, 1.0 },
@@ -21,34 +22,33 @@ const struct burin_knob_row burin_knobs[BURIN_N_KNOBS] = {
 
 /* ---- One number ------------------------------------------------------------------------ */
 
-/* The pool's is an int64_t, all others are an int. */
-static int64_t number_at(const void *numbers, size_t offset, enum burin_knob knob)
+static int64_t number_at(const void *numbers, size_t offset, bool wide)
 {
     const void *at = (const char *)numbers + offset;
-    return knob == BURIN_KNOB_POOL ? *(const int64_t *)at : *(const int *)at;
+    return wide ? *(const int64_t *)at : *(const int *)at;
 }
 
 int64_t burin_knob_planned(const struct burin_plan *plan, enum burin_knob knob)
 {
-    return number_at(plan, burin_knobs[knob].planned, knob);
+    return number_at(plan, burin_knobs[knob].planned, burin_knobs[knob].wide);
 }
 
 int64_t burin_knob_asked(const struct burin_plan_request *request, enum burin_knob knob)
 {
-    return number_at(request, burin_knobs[knob].asked, knob);
+    return number_at(request, burin_knobs[knob].asked, burin_knobs[knob].wide);
 }
 
 void burin_knob_turn(
         struct burin_plan_request *request, enum burin_knob knob, int64_t value)
 {
     void *at = (char *)request + burin_knobs[knob].asked;
-    if (knob == BURIN_KNOB_POOL) {
+    if (burin_knobs[knob].wide)
         *(int64_t *)at = value;
-        request->kv_bytes = 0;
-    } else {
+    else
         *(int *)at = (int)value;
-        request->images_given |= knob == BURIN_KNOB_IMAGES;
-    }
+    if (knob == BURIN_KNOB_POOL)
+        request->kv_bytes = 0;
+    request->images_given |= knob == BURIN_KNOB_IMAGES;
 }
 
 bool burin_knob_may_turn(

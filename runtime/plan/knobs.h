@@ -31,6 +31,7 @@ enum burin_knob {
 struct burin_knob_row {
     const char *option;
     size_t planned, asked; /* where the number stands in a plan, and in a request */
+    bool wide;             /* an int64_t; else an int */
     int least;             /* below it nothing is left of what the option is for */
     double pain; /* of losing a share of it, against the same share of the context */
 };

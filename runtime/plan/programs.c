@@ -135,6 +135,22 @@ enum burin_status burin_plan_choose_programs(
     return status ? status : check_named(plan, &request->graphs, err);
 }
 
+bool burin_plan_lacks_kv(const struct burin_plan *plan, int program, int kv)
+{
+    const struct burin_program *of = &plan->family->programs[program];
+    bool any = false;
+    for (int i = 0; i < plan->family->n_kv; i++)
+        any |= burin_program_runs(of, i);
+    return plan->programs[program].active && any && !burin_program_runs(of, kv);
+}
+
+bool burin_plan_only_planned(const struct burin_plan *plan, int program)
+{
+    return plan->programs[program].active &&
+           (plan->family->programs[program].missing ||
+            burin_plan_lacks_kv(plan, program, plan->kv_index));
+}
+
 /* ---- Their runs and graphs ---------------------------------------------------------- */
 
 static int64_t arena_of(

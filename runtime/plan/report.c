@@ -56,6 +56,21 @@ static void write_items(const struct burin_plan *plan, FILE *out)
     }
 }
 
+void burin_plan_planned_only(const struct burin_plan *plan, FILE *out)
+{
+    for (int p = 0; p < plan->family->n_programs; p++) {
+        const struct burin_program *program = &plan->family->programs[p];
+        if (!burin_plan_only_planned(plan, p))
+            continue;
+        fprintf(out, "  planned only %s: no kernels yet for ", program->name);
+        if (program->missing)
+            fprintf(out, "%s\n", program->missing);
+        else
+            fprintf(out, "keys and values in %s: a start refuses (--kv-cache-dtype)\n",
+                    burin_dtype_name(plan->kv->dtype));
+    }
+}
+
 static void write_head(const struct burin_plan *plan, FILE *out)
 {
     const struct burin_model *model = plan->model;
@@ -76,6 +91,7 @@ static void write_head(const struct burin_plan *plan, FILE *out)
     else
         fprintf(out, "  family       %s%s\n  threads      %d\n", plan->family->name,
                 plan->family->exact ? ", exact" : "", plan->n_threads);
+    burin_plan_planned_only(plan, out);
     out_of(out, "  context      a sequence has up to ", plan->n_ctx, model->n_ctx,
            " tokens (--ctx-size)");
     fprintf(out, "; at once: %d sequence%s (--parallel)\n", plan->n_sequences,

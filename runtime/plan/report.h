@@ -11,7 +11,8 @@
  *          options {threads ctx_size parallel batch_size outputs draft images video_frames
  *          audio_clips}, total_bytes, limit_bytes (null: none), fits, short_by_bytes (of the
  *          limit; within it, what graphs take above a quarter of the card), longest_context,
- *          most_sequences, largest_batch, advice.
+ *          most_sequences, largest_batch, planned_only [names of programs that lack kernels:
+ *          for weights or operations, or, as a binary knows, for the KV's dtype], advice.
  * Errors   The stream's own: see ferror(). */
 #ifndef BURIN_PLAN_REPORT_H
 #define BURIN_PLAN_REPORT_H
@@ -24,6 +25,9 @@
 
 void burin_plan_report(const struct burin_plan *plan, FILE *out);
 void burin_plan_json(const struct burin_plan *plan, FILE *out);
+
+/* A line for each program that is planned and can't be run yet, for want of kernels. */
+void burin_plan_planned_only(const struct burin_plan *plan, FILE *out);
 
 /* The same with what a start obtained of each owner, in their order. */
 void burin_plan_json_obtained(

@@ -42,6 +42,13 @@ enum burin_status burin_plan_programs(
         const struct burin_plan_request *request,
         struct burin_error *err);
 
+/* Whether a program that is planned runs with keys and values of other layouts, and not with those
+ * of the family's layout `kv`. Tables that nothing runs say how any would lie. */
+bool burin_plan_lacks_kv(const struct burin_plan *plan, int program, int kv);
+
+/* Whether a program is planned and can't be run yet, for want of kernels. */
+bool burin_plan_only_planned(const struct burin_plan *plan, int program);
+
 /* Soft tokens of the longest item of an encoder, and of a frame of video. */
 int burin_plan_longest_item(const struct burin_plan *plan, int program);
 int burin_plan_longest_frame(const struct burin_plan *plan, int program);

@@ -123,6 +123,42 @@ SPEC(graphs_above_their_share_are_refused_in_the_report_and_the_picture_too)
     assert_in_text("refused: its graphs are 231 MiB above a quarter of the card");
 }
 
+static void enqueue_nothing(
+        const struct burin_stream *stream, const struct burin_call *call)
+{
+    (void)stream;
+    (void)call;
+}
+
+SPEC(what_a_start_would_refuse_for_want_of_kernels_is_said)
+{
+    static burin_enqueue *const first[] = { enqueue_nothing, NULL };
+    struct burin_plan_request request = gpu_request(4 * GIB);
+    struct burin_family family = vision_families[0];
+    struct burin_program programs[4];
+    memcpy(programs, vision_programs, sizeof programs);
+    programs[0].enqueue = first;
+    family.programs = programs;
+    request.family = &family;
+
+    struct burin_plan plan = gpu_plan(&request);
+    assert_null(strstr(written(&plan, burin_plan_report), "planned only"));
+    written(&plan, burin_plan_json);
+    assert_in_text("\"planned_only\": [],");
+
+    request.kv_dtype_given = true;
+    request.kv_dtype = BURIN_FP8;
+    programs[2].missing = "far_sight";
+    plan = gpu_plan(&request);
+    written(&plan, burin_plan_report);
+    assert_in_text(
+            "  planned only step: no kernels yet for keys and values in fp8: a start "
+            "refuses (--kv-cache-dtype)\n");
+    assert_in_text("  planned only encode_image: no kernels yet for far_sight\n");
+    written(&plan, burin_plan_json);
+    assert_in_text("\"planned_only\": [\n    \"step\",\n    \"encode_image\"\n  ],");
+}
+
 SPEC(the_json_of_a_GPU_has_graphs_in_programs_and_the_rest_apart)
 {
     const struct burin_plan plan = a_plan(4 * GIB);

@@ -303,5 +303,9 @@ enum burin_status burin_start_pages(struct burin_start *s, struct burin_error *e
         return refuse(s, wanted / page_bytes(s), err);
     wanted = whole_granules(s, wanted / page_bytes(s) * page_bytes(s));
     status = plain ? take_pages(s, wanted, err) : back_pages(s, wanted, err);
+    if (!status && s->kv_bytes < wanted)
+        burin_start_note(
+                s, "pages have %s less than seemed left: the device had no more to give",
+                burin_human_bytes(wanted - s->kv_bytes).text);
     return status ? status : settle(s, err);
 }

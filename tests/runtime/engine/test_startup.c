@@ -93,6 +93,23 @@ SPEC(what_another_takes_while_this_starts_is_that_much_less_KV)
     end();
 }
 
+SPEC(what_another_takes_between_two_pieces_of_KV_is_told)
+{
+    plan_on(16 * GIB);
+    make_machine();
+    must_start();
+    const int n = burin_virtual_n_calls(machine, "cuMemCreate");
+    assert_false(noted("less than seemed left"));
+    end();
+    remake_machine();
+    burin_virtual_neighbour(machine, 0, "cuMemCreate", n - 2, 3 * GIB);
+
+    must_start();
+
+    assert_true(noted("less than seemed left"));
+    end();
+}
+
 SPEC(what_another_gives_back_is_taken_where_a_reserve_is_left_and_not_where_a_cap_is_set)
 {
     const int64_t given = 7 * GIB + 235 * MIB;
@@ -332,6 +349,7 @@ SPEC(where_the_host_shares_its_memory_pages_stop_at_the_reserve_while_others_gro
     const struct burin_virtual_memory memory = burin_virtual_memory(machine, 0);
     assert_true((int64_t)(memory.total - memory.used) >= 8 * GIB);
     assert_true(obtained("host") > 0 && obtained("tokenizer") > 0);
+    assert_true(noted("less than seemed left"));
     end();
 }
 

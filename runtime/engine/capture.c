@@ -156,10 +156,10 @@ static enum burin_status capture_one(
         status = burin_graph_launch(&captured.graph, c->staging->queue, err);
     if (!status)
         status = burin_queue_finish(c->staging->queue, err);
-    if (!status)
-        status = burin_captures_add(c->captures, &captured, err);
     if (status)
         burin_graph_close(&captured.graph);
+    else
+        burin_captures_add(c->captures, &captured);
     return status;
 }
 

@@ -1,18 +1,13 @@
 #include "runtime/engine/graphs.h"
 
+#include <assert.h>
 #include <string.h>
 
-enum burin_status burin_captures_add(
-        struct burin_captures *captures,
-        const struct burin_captured *captured,
-        struct burin_error *err)
+void burin_captures_add(
+        struct burin_captures *captures, const struct burin_captured *captured)
 {
-    if (captures->n == BURIN_MAX_LADDER)
-        return burin_fail(
-                err, BURIN_ELIMIT, "%d graphs are captured, there is room for no more",
-                captures->n);
+    assert(captures->n < BURIN_MAX_CAPTURES);
     captures->at[captures->n++] = *captured;
-    return BURIN_OK;
 }
 
 const struct burin_captured *burin_captures_find(

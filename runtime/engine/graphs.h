@@ -4,14 +4,14 @@
  * Padding  Rows beyond the real ones bear position -1, token 0, no soft token and a sequence of
  *          their own that has no state: nothing is written for them and nobody reads what they
  *          leave. An encoder's patches beyond the real ones are an item of their own.
- * Memory   A table of fixed size; each graph is the device's.
+ * Memory   A table with room for all that a plan may name; each graph is the device's.
  * Threads  One at a time. */
 #ifndef BURIN_ENGINE_GRAPHS_H
 #define BURIN_ENGINE_GRAPHS_H
 
 #include "runtime/device/device.h"
 #include "runtime/engine/batch.h"
-#include "runtime/plan/ladder.h"
+#include "runtime/plan/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,19 +22,19 @@ struct burin_captured {
     struct burin_graph graph;
 };
 
+enum { BURIN_MAX_CAPTURES = BURIN_MAX_PROGRAMS * BURIN_MAX_LADDER };
+
 struct burin_captures {
     int n;
-    struct burin_captured at[BURIN_MAX_LADDER];
+    struct burin_captured at[BURIN_MAX_CAPTURES];
     int64_t n_eager;    /* runs so far: kernel by kernel, */
     int64_t n_replayed; /* in a graph, */
     int64_t n_padded;   /* and of these in one that is larger */
 };
 
-/* BURIN_ELIMIT where the table is full; the graph is the caller's then. */
-enum burin_status burin_captures_add(
-        struct burin_captures *captures,
-        const struct burin_captured *captured,
-        struct burin_error *err);
+/* One that a plan names, and no other has been added for. The graph is the table's then. */
+void burin_captures_add(
+        struct burin_captures *captures, const struct burin_captured *captured);
 
 /* The smallest of a program that holds n, or NULL. */
 const struct burin_captured *burin_captures_find(

@@ -41,9 +41,8 @@ static const struct burin_captured *captured(const char *program, int n)
     return NULL;
 }
 
-SPEC(each_graph_of_the_plan_is_captured_and_launched_once)
+static void each_graph_is_captured_and_launched_once(void)
 {
-    plan_on(4 * GIB);
     make_machine();
 
     must_start();
@@ -64,6 +63,24 @@ SPEC(each_graph_of_the_plan_is_captured_and_launched_once)
     assert_int_equal(burin_virtual_counts(machine).graphs, n_graphs);
     assert_true(rehearsal.ledger.sealed);
     end();
+}
+
+SPEC(each_graph_of_the_plan_is_captured_and_launched_once)
+{
+    plan_on(4 * GIB);
+    each_graph_is_captured_and_launched_once();
+}
+
+SPEC(as_many_graphs_as_a_plan_may_have_of_each_program_are_captured)
+{
+    plan_on(16 * GIB);
+    request.n_sequences = BURIN_MAX_LADDER;
+    request.graphs = graphs_of("encode_image=70,1120");
+    request.padding_given = true; /* a graph for each number of sequences */
+
+    each_graph_is_captured_and_launched_once();
+
+    assert_int_equal(plan.programs[0].graphs.n, BURIN_MAX_LADDER);
 }
 
 /* ---- Other processes ---------------------------------------------------------------------- */

@@ -96,7 +96,8 @@ enum burin_status burin_engine_open(
         struct burin_error *err);
 
 /* The first GPU that an engine may be opened on, as the card of a plan, whether it holds the model
- * or not and with or without NVRTC; *found is false where it would be the CPU. */
+ * or not; *found is false where it would be the CPU. Fails as burin_engine_open() does where that
+ * GPU can't be had: for want of NVRTC, of kernels for these keys and values, of cuBLASLt. */
 enum burin_status burin_engine_card(
         const struct burin_options *options,
         struct burin_card *card,

@@ -7,13 +7,16 @@ static enum burin_status find_card(
         bool *found,
         struct burin_error *err)
 {
-    const struct burin_options options = {
+    struct burin_options options = {
         .model = app->model,
         .device = app->settings.device,
         .target = app->settings.target,
         .exact = app->settings.exact,
+        .fast_gemm = app->settings.fast_gemm,
     };
-    return burin_engine_card(&options, card, found, err);
+    const enum burin_status status =
+            burin_app_kv_dtype(app, &options.kv_dtype_given, &options.kv_dtype, err);
+    return status ? status : burin_engine_card(&options, card, found, err);
 }
 
 enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err)

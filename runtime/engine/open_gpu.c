@@ -3,6 +3,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/put.h"
 #include "runtime/device/cuda/compile.h"
+#include "runtime/device/cuda/open.h"
 #include "runtime/device/cuda/upload.h"
 #include "runtime/device/machine.h"
 #include "runtime/weights/pack.h"
@@ -61,24 +62,32 @@ static enum burin_status check_kernels(
         const struct burin_options *options,
         struct burin_error *err)
 {
-    int kv = 0;
     assert(family);
-    while (options->kv_dtype_given && kv < family->n_kv &&
-           family->kv[kv].dtype != options->kv_dtype)
-        kv++;
     const struct burin_program *step = &family->programs[0];
+    const bool given = options->kv_dtype_given;
+    char run[64] = "";
+    struct burin_put put = { run, sizeof run, 0 };
     if (!step->enqueue || !family->cuda)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "%s has tables for GPUs (%s) and no kernels%s%s: --device cpu runs it",
                 model->name, family->name, step->missing ? ", none yet for " : "",
                 step->missing ? step->missing : "");
-    if (kv < family->n_kv && !step->enqueue[kv])
-        return burin_fail(
-                err, BURIN_EUSAGE,
-                "--kv-cache-dtype %s: there are no kernels for it on a GPU (%s)",
-                burin_dtype_name(family->kv[kv].dtype), family->name);
-    return BURIN_OK; /* a dtype that is not there at all: the plan says which are */
+    if (!family->n_kv)
+        return BURIN_OK;
+    const enum burin_dtype wanted = given ? options->kv_dtype : family->kv[0].dtype;
+    for (int kv = 0; kv < family->n_kv; kv++) {
+        const enum burin_dtype dtype = family->kv[kv].dtype;
+        if (step->enqueue[kv] && dtype == wanted)
+            return BURIN_OK;
+        if (step->enqueue[kv])
+            burin_put(&put, "%s %s", put.used ? " or" : "", burin_dtype_name(dtype));
+    }
+    return burin_fail(
+            err, BURIN_EUSAGE,
+            "--kv-cache-dtype %s: there are no kernels for it on a GPU (%s)%s%s%s",
+            burin_dtype_name(wanted), family->name, run[0] ? "; --kv-cache-dtype" : "", run,
+            run[0] ? " runs" : "");
 }
 
 static bool has_gpu_family(const struct burin_model *model)
@@ -89,18 +98,40 @@ static bool has_gpu_family(const struct burin_model *model)
     return false;
 }
 
-/* Where the choice is ours, a GPU whose kernels cannot be compiled is none. */
+/* Where the choice is ours, a GPU whose kernels cannot be compiled is none; and where nothing will
+ * be started, nothing else tells. */
 static enum burin_status check_compiler(struct burin_opening *o, struct burin_error *err)
 {
     struct burin_gpu *gpu = &o->engine->gpu;
     struct burin_compiling compiling = { .nvrtc = &gpu->nvrtc };
-    if (!o->automatic || o->looking)
+    if (!o->automatic && !o->looking)
         return BURIN_OK;
     if (gpu->driver.cuDriverGetVersion(&compiling.driver_version))
         compiling.driver_version = 0;
     return burin_compile_check(
             o->engine->gpu_family->cuda, o->options->fast_gemm,
             burin_arch_of(gpu->cuda.found.sm).name, &compiling, err);
+}
+
+/* Whether there is what --fast-gemm multiplies with. */
+static enum burin_status check_products(
+        const struct burin_opening *o, struct burin_error *err)
+{
+    const struct burin_driver *driver = &o->engine->gpu.driver;
+    struct burin_cublaslt library;
+    struct burin_error why = { 0 };
+    int version = 0;
+    if (!o->options->fast_gemm)
+        return BURIN_OK;
+    if (driver->cuDriverGetVersion(&version))
+        version = 0;
+    const enum burin_status status = burin_cublaslt_open(&library, version, &why);
+    burin_cublaslt_close(&library);
+    return status ? burin_fail(
+                            err, status,
+                            "%s.\n(Without --fast-gemm our own kernels multiply.)",
+                            why.message)
+                  : BURIN_OK;
 }
 
 /* *there: it is on this machine, of use or not. */
@@ -277,7 +308,9 @@ enum burin_status burin_engine_card(
     enum burin_status status = burin_opening_device(&o, err);
     if (!status && o.engine->on_gpu) {
         *found = true;
-        status = burin_gpu_card(&o.engine->gpu, card, err);
+        status = check_products(&o, err);
+        if (!status)
+            status = burin_gpu_card(&o.engine->gpu, card, err);
     }
     burin_gpu_close(&o.engine->gpu);
     burin_arena_close(&host);
@@ -422,6 +455,8 @@ enum burin_status burin_opening_start_gpu(struct burin_opening *o, struct burin_
 {
     struct burin_engine *engine = o->engine;
     enum burin_status status = check_programs(&engine->plan, err);
+    if (!status)
+        status = check_products(o, err);
     if (status)
         return status;
     engine->start = (struct burin_start){

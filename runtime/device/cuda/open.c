@@ -377,8 +377,7 @@ enum burin_status burin_cublaslt_open(
                 err, BURIN_EMISSING,
                 "cuBLASLt, which --fast-gemm multiplies with, is not there: install "
                 "libcublasLt.so.%d (of CUDA's toolkit, or `pip install nvidia-cublas` in "
-                "an active environment), name it in BURIN_CUBLASLT, or leave out "
-                "--fast-gemm",
+                "an active environment), or name it in BURIN_CUBLASLT",
                 newest);
 
     const enum burin_status status = fill_cublaslt(cublaslt, driver_major, err);

@@ -138,9 +138,11 @@ SPEC(a_family_without_kernels_says_so_and_auto_goes_on_without_it)
     burin_engine_close(engine);
 }
 
-SPEC(keys_and_values_of_a_type_without_kernels_say_so)
+SPEC(keys_and_values_of_a_type_without_kernels_say_so_and_which_type_has_some)
 {
     static burin_enqueue *const none[] = { NULL };
+    static burin_enqueue *const second[] = { NULL, fake_enqueue_step };
+    const struct burin_kv_layout kv[] = { { .dtype = BURIN_FP8 }, fake_kv[0] };
     struct burin_program programs[2];
     struct burin_family families[2];
     struct burin_model model = fake_gpu_model;
@@ -156,7 +158,19 @@ SPEC(keys_and_values_of_a_type_without_kernels_say_so)
     machine_with(1, 86);
     assert_refused(
             &options, BURIN_EUSAGE,
-            "--kv-cache-dtype bf16: there are no kernels for it on a GPU");
+            "--kv-cache-dtype bf16: there are no kernels for it on a GPU (sm80)");
+
+    programs[0].enqueue = second;
+    families[0].kv = kv;
+    families[0].n_kv = 2;
+    for (int i = 0; i < 2; i++) {
+        options.kv_dtype =
+                i ? BURIN_FP8 : BURIN_F32; /* planned only, and not there at all */
+        assert_refused(
+                &options, BURIN_EUSAGE,
+                "there are no kernels for it on a GPU (sm80); --kv-cache-dtype bf16 runs");
+        assert_null(strstr(why.message, "fp8 or"));
+    }
 }
 
 SPEC(auto_without_NVRTC_takes_the_CPU_and_says_what_needs_it)
@@ -175,6 +189,52 @@ SPEC(auto_without_NVRTC_takes_the_CPU_and_says_what_needs_it)
     options.device = "cuda";
     assert_refused(&options, BURIN_EMISSING, "need NVRTC");
     nvrtc_is_missing = false;
+}
+
+/* What a plan is told of the GPU that is there. */
+static enum burin_status look_for(const struct burin_options *options, bool *found)
+{
+    struct burin_card card;
+    why = (struct burin_error){ 0 };
+    return burin_engine_card(options, &card, found, &why);
+}
+
+SPEC(a_plan_takes_no_GPU_that_a_start_refuses)
+{
+    struct burin_options automatic = options_for("auto"), given = options_for("cuda");
+    bool found = false;
+    machine_with(1, 86);
+    assert_int_equal(look_for(&given, &found), BURIN_OK);
+    assert_true(found);
+
+    nvrtc_is_missing = true;
+    assert_int_equal(look_for(&given, &found), BURIN_EMISSING);
+    assert_non_null(strstr(why.message, "need NVRTC"));
+    assert_int_equal(look_for(&automatic, &found), BURIN_OK);
+    assert_false(found);
+    nvrtc_is_missing = false;
+
+    automatic.kv_dtype_given = given.kv_dtype_given = true;
+    automatic.kv_dtype = given.kv_dtype = BURIN_NVFP4;
+    assert_int_equal(look_for(&given, &found), BURIN_EUSAGE);
+    assert_non_null(strstr(why.message, "--kv-cache-dtype bf16 runs"));
+    assert_int_equal(look_for(&automatic, &found), BURIN_OK);
+    assert_false(found);
+}
+
+SPEC(without_cuBLASLt_plan_and_start_say_that_fast_gemm_may_be_left_out)
+{
+    const char *const devices[] = { "auto", "cuda" };
+    bool found = false;
+    machine_with(1, 86);
+    for (int i = 0; i < 2; i++) {
+        struct burin_options options = options_for(devices[i]);
+        options.fast_gemm = true;
+        assert_int_equal(look_for(&options, &found), BURIN_EMISSING);
+        assert_non_null(strstr(why.message, "Without --fast-gemm"));
+        assert_refused(&options, BURIN_EMISSING, "Without --fast-gemm");
+        assert_null(strstr(why.message, "--device cpu"));
+    }
 }
 
 SPEC(what_the_CPU_refuses_after_a_GPU_was_passed_over_says_why_it_was)

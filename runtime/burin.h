@@ -139,6 +139,10 @@ int burin_engine_owners(
 /* On a GPU what start-up planned and obtained, as text that a person reads. False on a CPU. */
 bool burin_engine_start_report(const struct burin_engine *engine, FILE *out);
 
+/* What that start-up took from the user beside the plan, a line each: graphs, context, memory, time.
+ * NULL behind the last one. */
+const char *burin_engine_start_note(const struct burin_engine *engine, int i);
+
 /* The tokenizer of the weights (runtime/text/tokenizer.h), or NULL where they bring none. */
 struct burin_tokenizer;
 const struct burin_tokenizer *burin_engine_tokenizer(const struct burin_engine *engine);

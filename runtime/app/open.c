@@ -136,6 +136,14 @@ static void say_device(const struct burin_app *app, const struct burin_engine_in
                 why ? ": " : "", why ? info->no_gpu : "");
 }
 
+/* A start that gave something up says so, asked or not. */
+static void say_notes(const struct burin_app *app, const struct burin_engine *engine)
+{
+    const char *note;
+    for (int i = 0; (note = burin_engine_start_note(engine, i)); i++)
+        fprintf(stderr, "%s: note: %s\n", app->program, note);
+}
+
 enum burin_status burin_app_open(
         const struct burin_app *app,
         struct burin_options *options,
@@ -153,8 +161,10 @@ enum burin_status burin_app_open(
     const struct burin_engine_info info = burin_engine_info(*engine);
     say_device(app, &info);
     burin_app_keep_start(app, *engine);
-    if (!app->settings.verbose)
+    if (!app->settings.verbose) {
+        say_notes(app, *engine);
         return status;
+    }
     burin_engine_start_report(*engine, stderr);
     fprintf(stderr, "%s: %s%s, %d threads, context %d, KV %s; %s read in %.2f s\n",
             app->model->name, info.family->name, info.family->exact ? " exact" : "",

@@ -508,6 +508,15 @@ bool burin_engine_start_report(const struct burin_engine *engine, FILE *out)
     return engine->on_gpu;
 }
 
+const char *burin_engine_start_note(const struct burin_engine *engine, int i)
+{
+    const struct burin_start_facts *facts = &engine->start.facts;
+    for (int at = 0; at < facts->n_notes; at++)
+        if (facts->notes[at].unasked && i-- == 0)
+            return facts->notes[at].text;
+    return NULL;
+}
+
 int burin_engine_owners(
         const struct burin_engine *engine, const struct burin_owner **owners)
 {

@@ -79,6 +79,6 @@ void burin_start_report(
                 burin_grouped(plan->kv_tokens).text, plan->kv->page_tokens,
                 burin_grouped(plan->n_ctx).text, plan->n_sequences);
     for (int i = 0; i < facts->n_notes; i++)
-        fprintf(out, "  note: %s\n", facts->notes[i]);
+        fprintf(out, "  note: %s\n", facts->notes[i].text);
     write_times(facts, out);
 }

@@ -20,18 +20,37 @@ const char *const burin_start_names[BURIN_N_START_STEPS] = {
     [BURIN_START_GRAPHS] = "graphs",       [BURIN_START_KV] = "KV",
 };
 
-void burin_start_note(struct burin_start *start, const char *format, ...)
+static void add_note(
+        struct burin_start_facts *facts,
+        bool unasked,
+        const char *format,
+        va_list arguments)
 {
-    struct burin_start_facts *facts = &start->facts;
-    if (facts->n_notes == BURIN_START_NOTES) {
-        snprintf(
-                facts->notes[BURIN_START_NOTES - 1], BURIN_START_NOTE,
-                "... and more of the like");
+    const bool full = facts->n_notes == BURIN_START_NOTES;
+    struct burin_start_note *note =
+            &facts->notes[full ? facts->n_notes - 1 : facts->n_notes];
+    note->unasked |= unasked;
+    if (full) {
+        snprintf(note->text, sizeof note->text, "... and more of the like");
         return;
     }
+    vsnprintf(note->text, sizeof note->text, format, arguments);
+    facts->n_notes++;
+}
+
+void burin_start_note(struct burin_start *start, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(facts->notes[facts->n_notes++], BURIN_START_NOTE, format, arguments);
+    add_note(&start->facts, true, format, arguments);
+    va_end(arguments);
+}
+
+void burin_start_remark(struct burin_start *start, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    add_note(&start->facts, false, format, arguments);
     va_end(arguments);
 }
 
@@ -278,7 +297,7 @@ static enum burin_status make_graphs(struct burin_start *s, struct burin_error *
         burin_plan_drift(
                 burin_plan_owner_bytes(s->plan, "graphs"), (int64_t)graphs->obtained,
                 (int)facts->n_nodes, drift, sizeof drift))
-        burin_start_note(s, "%s", drift);
+        burin_start_remark(s, "%s", drift);
     return status;
 }
 
@@ -296,7 +315,7 @@ static int64_t obtained(const struct burin_ledger *ledger)
 static void note_nvml(struct burin_start *s)
 {
     if (!s->gpu->nvml_device)
-        burin_start_note(
+        burin_start_remark(
                 s,
                 "NVML tells nothing (%.120s): what the driver takes is what the device has "
                 "less, and at most what was planned",
@@ -319,7 +338,7 @@ static void note_others(struct burin_start *s)
                 burin_human_bytes(gone).text, others[0] ? " (" : "", others,
                 others[0] ? ")" : "");
     if (gone < -WORTH_A_WORD)
-        burin_start_note(
+        burin_start_remark(
                 s, "%s became free while this started", burin_human_bytes(-gone).text);
 }
 

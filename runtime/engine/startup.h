@@ -60,8 +60,10 @@ struct burin_start_facts {
     int n_graphs_planned;
     int64_t n_nodes; /* of the captured */
     int n_notes;
-    char notes[BURIN_START_NOTES]
-              [BURIN_START_NOTE]; /* what is not as planned, a line each */
+    struct burin_start_note {
+        bool unasked; /* it takes something from the user: shown whether asked for or not */
+        char text[BURIN_START_NOTE];
+    } notes[BURIN_START_NOTES]; /* what is not as planned, a line each */
 };
 
 struct burin_start {
@@ -113,7 +115,12 @@ enum burin_status burin_start_pages(struct burin_start *start, struct burin_erro
 
 /* ---- For both -------------------------------------------------------------------------- */
 
+/* A note of what is taken from the user: memory, graphs, context, time. */
 void burin_start_note(struct burin_start *start, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+
+/* One for who asks. */
+void burin_start_remark(struct burin_start *start, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 
 /* Capture all graphs anew, for other addresses of the pages. */

@@ -63,13 +63,25 @@ static inline void end(void)
     assert_int_equal(burin_virtual_memory(machine, 0).ours[0], 0);
 }
 
-static inline bool noted(const char *text)
+static inline const struct burin_start_note *note_with(const char *text)
 {
     const struct burin_start_facts *facts = &rehearsal.start.facts;
     for (int i = 0; i < facts->n_notes; i++)
-        if (strstr(facts->notes[i], text))
-            return true;
-    return false;
+        if (strstr(facts->notes[i].text, text))
+            return &facts->notes[i];
+    return NULL;
+}
+
+/* At all; and without being asked. */
+static inline bool noted(const char *text)
+{
+    return note_with(text) != NULL;
+}
+
+static inline bool told(const char *text)
+{
+    const struct burin_start_note *note = note_with(text);
+    return note && note->unasked;
 }
 
 #endif

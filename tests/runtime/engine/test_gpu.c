@@ -160,7 +160,7 @@ static struct burin_start_facts facts; /* of the last start */
 static bool noted(const char *words)
 {
     for (int i = 0; i < facts.n_notes; i++)
-        if (strstr(facts.notes[i], words))
+        if (strstr(facts.notes[i].text, words))
             return true;
     return false;
 }
@@ -197,6 +197,26 @@ SPEC(every_call_of_a_start_and_of_ten_steps_may_fail_once)
     const struct burin_virtual_options card = one_card();
     fail_every_call(&(struct fault_plan){ &card, start_and_step, start_survived, noted });
     assert_int_equal(host_memories, 0);
+}
+
+/* To who runs it, asked or not. */
+SPEC(what_a_start_gives_up_is_told_line_by_line_and_other_notes_are_not)
+{
+    const struct burin_virtual_options card = one_card();
+    const struct burin_options options = engine_options();
+    assert_int_equal(burin_virtual_open(&machine, &card, NULL), BURIN_OK);
+    burin_virtual_fail(machine, "nvmlInit_v2", 1, 1, BURIN_FAULT_ONCE);
+    for (int nth = 1; nth <= 2; nth++)
+        burin_virtual_fail(
+                machine, "cuGraphInstantiateWithFlags", nth, 2, BURIN_FAULT_ONCE);
+
+    struct burin_engine *engine = open_engine(&options);
+
+    assert_true(engine->start.facts.n_notes > 2); /* of NVML, too */
+    for (int i = 0; i < 2; i++)
+        assert_non_null(strstr(burin_engine_start_note(engine, i), " is given up"));
+    assert_null(burin_engine_start_note(engine, 2));
+    close_all(engine);
 }
 
 static void fail_in_a_step(

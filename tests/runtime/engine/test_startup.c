@@ -105,7 +105,7 @@ SPEC(what_another_takes_while_this_starts_is_that_much_less_KV)
     must_start();
 
     assert_in_range(alone - obtained("kv"), 5 * GIB - 4 * MIB, 5 * GIB + 20 * MIB);
-    assert_true(noted("5.00 GiB vanished while this started"));
+    assert_true(told("5.00 GiB vanished while this started"));
     assert_true(noted("neighbour"));
     end();
 }
@@ -123,7 +123,7 @@ SPEC(what_another_takes_between_two_pieces_of_KV_is_told)
 
     must_start();
 
-    assert_true(noted("less than seemed left"));
+    assert_true(told("less than seemed left"));
     end();
 }
 
@@ -147,6 +147,7 @@ SPEC(what_another_gives_back_is_taken_where_a_reserve_is_left_and_not_where_a_ca
         else
             assert_int_equal(more, 0);
         assert_true(noted("became free while this started"));
+        assert_false(told("became free"));
         end();
     }
 }
@@ -249,6 +250,7 @@ SPEC(where_NVML_refuses_it_is_said_and_what_the_device_has_less_counts)
     must_start();
 
     assert_true(noted("NVML tells nothing (Insufficient Permissions)"));
+    assert_false(told("NVML"));
     assert_true(llabs(alone - obtained("kv")) <= 8 * MIB);
     end();
 }
@@ -294,7 +296,7 @@ SPEC(a_graph_that_the_driver_refuses_takes_the_least_useful_one_with_it)
 
         assert_int_equal(rehearsal.captures.n, 9);
         assert_int_equal(rehearsal.start.facts.n_graphs_planned, 10);
-        assert_true(noted(" is given up, its runs are "));
+        assert_true(told(" is given up, its runs are "));
         assert_true(noted("CUDA_ERROR_OUT_OF_MEMORY"));
         if (nth > 5) /* the step's are all there by then */
             assert_true(noted("graph encode_image "));
@@ -317,7 +319,7 @@ SPEC(with_no_graph_to_be_had_every_kernel_is_launched_and_each_loss_is_told)
 
     assert_int_equal(rehearsal.captures.n, 0);
     assert_int_equal(rehearsal.start.facts.n_notes, 10);
-    assert_true(noted("graph step 8 is given up, its runs are launched kernel by kernel"));
+    assert_true(told("graph step 8 is given up, its runs are launched kernel by kernel"));
     end();
 }
 
@@ -332,7 +334,7 @@ SPEC(a_platform_without_addresses_ahead_of_memory_starts_in_the_same_order_and_s
 
     must_start();
 
-    assert_true(noted("no addresses without memory on this platform"));
+    assert_true(told("no addresses without memory on this platform"));
     assert_int_equal(rehearsal.captures.n, rehearsal.start.facts.n_graphs_planned);
     assert_true(llabs(owner_bytes(&plan, "kv") - obtained("kv")) <= 4 * MIB);
     assert_int_equal(
@@ -366,7 +368,7 @@ SPEC(where_the_host_shares_its_memory_pages_stop_at_the_reserve_while_others_gro
     const struct burin_virtual_memory memory = burin_virtual_memory(machine, 0);
     assert_true((int64_t)(memory.total - memory.used) >= 8 * GIB);
     assert_true(obtained("host") > 0 && obtained("tokenizer") > 0);
-    assert_true(noted("less than seemed left"));
+    assert_true(told("less than seemed left"));
     end();
 }
 
@@ -403,7 +405,7 @@ SPEC(a_context_that_nobody_asked_for_shrinks_to_the_pages_there_are_and_no_furth
             assert_true(got->n_ctx >= 4096 && got->n_ctx <= plan.n_ctx);
             assert_true(got->n_ctx + 64 <= got->kv_tokens);
             shrunk += got->n_ctx < plan.n_ctx;
-            assert_int_equal(got->n_ctx < plan.n_ctx, noted("a sequence reaches"));
+            assert_int_equal(got->n_ctx < plan.n_ctx, told("a sequence reaches"));
         }
         end();
     }

@@ -211,11 +211,10 @@ static void advise_several(
         const struct burin_plan_request *smallest)
 {
     static const enum burin_knob first[] = { BURIN_KNOB_POOL, BURIN_KNOB_BATCH };
-    /* Pictures may need a step that only several sequences fill: once more behind those. */
     static const enum burin_knob order[] = {
-        BURIN_KNOB_CONTEXT, BURIN_KNOB_DRAFT,    BURIN_KNOB_IMAGES,  BURIN_KNOB_FRAMES,
-        BURIN_KNOB_CLIPS,   BURIN_KNOB_PARALLEL, BURIN_KNOB_IMAGES,  BURIN_KNOB_FRAMES,
-        BURIN_KNOB_BATCH,   BURIN_KNOB_POOL,     BURIN_KNOB_THREADS,
+        BURIN_KNOB_CONTEXT, BURIN_KNOB_DRAFT, BURIN_KNOB_IMAGES,
+        BURIN_KNOB_FRAMES,  BURIN_KNOB_CLIPS, BURIN_KNOB_PARALLEL,
+        BURIN_KNOB_BATCH,   BURIN_KNOB_POOL,  BURIN_KNOB_THREADS,
     };
     struct burin_plan_request other = *smallest, more;
     struct burin_plan_request held = burin_plan_hold(plan, request);

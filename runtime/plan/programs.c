@@ -274,11 +274,14 @@ static enum burin_status plan_step(
             request->padding_given ? request->graph_padding : BURIN_GRAPH_PADDING, err);
 }
 
-/* An item is never longer than the encoder's largest, whatever a run holds of them. */
+/* An item is never longer than the encoder's largest, whatever a run holds of them, nor than any
+ * context. */
 int burin_plan_longest_item(const struct burin_plan *plan, int p)
 {
     const int run = plan->programs[p].n_eager;
     int largest = plan->family->programs[p].largest_item;
+    if (largest > plan->model->n_ctx)
+        largest = plan->model->n_ctx;
     if (plan->largest_picture && plan->largest_picture < largest &&
         !burin_is_audio(&plan->family->programs[p]))
         largest = plan->largest_picture;
@@ -330,17 +333,31 @@ int burin_plan_spanned(const struct burin_plan *plan)
     return most;
 }
 
-static enum burin_status check_spans(const struct burin_plan *plan, struct burin_error *err)
+/* What leaves a sequence so few tokens. */
+static const char *context_option(
+        const struct burin_plan *plan, const struct burin_plan_request *request)
+{
+    if (plan->n_ctx == request->n_ctx || !burin_plan_pool_given(plan, request))
+        return "--ctx-size";
+    return request->kv_tokens ? "--kv-tokens" : "--kv-bytes";
+}
+
+/* One sequence has all of a picture, and one step takes it. */
+static enum burin_status check_spans(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
 {
     const int item = burin_plan_spanned(plan);
-    if (item <= plan->n_batch)
+    const bool context = item > plan->n_ctx;
+    if (!context && item <= plan->n_batch)
         return BURIN_OK;
     return burin_fail(
             err, BURIN_EUSAGE,
-            "a picture becomes up to %d tokens, which one step takes together, and a step "
-            "has %d (--batch-size, --ctx-size); --graphs encode_image=... sets how many a "
-            "picture becomes",
-            item, plan->n_batch);
+            "a picture becomes up to %d tokens, which one step takes together, and a %s "
+            "has %d (%s); --graphs encode_image=... sets how many a picture becomes",
+            item, context ? "sequence" : "step", context ? plan->n_ctx : plan->n_batch,
+            context ? context_option(plan, request) : "--batch-size");
 }
 
 enum burin_status burin_plan_programs(
@@ -358,7 +375,7 @@ enum burin_status burin_plan_programs(
                          ? plan_encoder(plan, request, p, err)
                          : plan_step(plan, request, p, err);
     }
-    return status ? status : check_spans(plan, err);
+    return status ? status : check_spans(plan, request, err);
 }
 
 int64_t burin_plan_graphs_over(const struct burin_plan *plan)

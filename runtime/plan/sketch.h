@@ -57,7 +57,7 @@ int burin_plan_longest_frame(const struct burin_plan *plan, int program);
 int64_t burin_plan_cache_rows(const struct burin_plan *plan);
 
 /* Where a step reads `spans`, the tokens of a picture see each other: so many belong into one
- * step. 0 where it does not. */
+ * step, and into a sequence's context. 0 where it does not. */
 int burin_plan_spanned(const struct burin_plan *plan);
 
 /* Graphs of more than a quarter of the card are no plan but a mistake: how many bytes more.

@@ -268,7 +268,7 @@ spec("what a plan has chosen is the least that it says would fit", function()
     "gemma4 --variant 26b-a4b --quant nvfp4 --card rtx4090", "gemma4 --variant 31b --quant q4_0 --parallel 1 --card rtx5090",
     "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=64",
     "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=1,2 --graphs step=4",
-    "gemma4 --variant 26b-a4b --quant nvfp4 --card b200 --ctx-size 145",
+    "gemma4 --variant 26b-a4b --quant nvfp4 --card b200 --ctx-size 1145",
   } do
     local plan = plan_of(args)
     spec.equal(plan.fits, true, args)

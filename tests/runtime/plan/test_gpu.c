@@ -404,18 +404,27 @@ SPEC(what_a_model_has_not_is_refused_by_the_option_s_name)
                    "--graphs steep: the programs of vision-bf16 are step"));
 }
 
+/* A step that takes a picture as a whole: below 1,120 tokens of it there is no plan. */
+static struct burin_family *family_with_spans(void)
+{
+    static struct burin_input inputs[4];
+    static struct burin_program programs[4];
+    static struct burin_family family;
+    memcpy(inputs, vision_step_inputs, sizeof vision_step_inputs);
+    inputs[3] = vision_step_inputs[0];
+    inputs[3].name = "spans";
+    memcpy(programs, vision_programs, sizeof programs);
+    programs[0].n_inputs = 4;
+    programs[0].inputs = inputs;
+    family = vision_families[0];
+    family.programs = programs;
+    return &family;
+}
+
 SPEC(a_picture_whose_tokens_see_each_other_belongs_into_one_step)
 {
-    struct burin_input inputs[2] = { vision_step_inputs[0], vision_step_inputs[0] };
-    inputs[1].name = "spans";
-    struct burin_program programs[4];
-    struct burin_family family = vision_families[0];
-    memcpy(programs, vision_programs, sizeof programs);
-    programs[0].n_inputs = 2;
-    programs[0].inputs = inputs;
-    family.programs = programs;
     plan_on(4 * GIB);
-    request.family = &family;
+    request.family = family_with_spans();
     request.n_batch = 1119;
     assert_non_null(strstr(
             gpu_refusal(&request, BURIN_EUSAGE), "a picture becomes up to 1120 tokens"));
@@ -425,6 +434,33 @@ SPEC(a_picture_whose_tokens_see_each_other_belongs_into_one_step)
     request.n_batch = 280;
     request.graphs = graphs_of("encode_image=70,280");
     assert_true(gpu_plan(&request).fits);
+}
+
+/* Whatever the number of sequences, one of them has all of the picture. */
+SPEC(a_picture_belongs_into_one_context_however_many_there_are)
+{
+    for (int n = 0; n <= 64; n = n ? 8 * n : 1) {
+        plan_on(4 * GIB);
+        request.family = family_with_spans();
+        request.n_sequences = n;
+        request.n_ctx = 1119;
+        assert_non_null(strstr(
+                gpu_refusal(&request, BURIN_EUSAGE), "and a sequence has 1119 (--ctx-size)"));
+
+        request.n_ctx = 1120;
+        assert_true(gpu_plan(&request).fits);
+        request.n_ctx = 280;
+        request.graphs = graphs_of("encode_image=70,280");
+        assert_true(gpu_plan(&request).fits);
+    }
+    /* Where the model itself has fewer tokens, so has the picture. */
+    struct burin_model model = vision_model;
+    model.n_ctx = 1000;
+    plan_on(4 * GIB);
+    request.family = family_with_spans();
+    request.model = &model;
+    plan = gpu_plan(&request);
+    assert_int_equal(plan.params.value[BURIN_MAX_SOFT], 1000);
 }
 
 /* ---- What is told --------------------------------------------------------------------------- */
@@ -625,23 +661,6 @@ SPEC(what_else_would_fit_fits_beside_what_is_planned_and_more_does_not)
         more.n_ctx = plan.longest_context;
         assert_true(gpu_plan(&more).fits);
     }
-}
-
-/* A step that takes a picture as a whole: below 1,120 tokens of it there is no plan. */
-static struct burin_family *family_with_spans(void)
-{
-    static struct burin_input inputs[4];
-    static struct burin_program programs[4];
-    static struct burin_family family;
-    memcpy(inputs, vision_step_inputs, sizeof vision_step_inputs);
-    inputs[3] = vision_step_inputs[0];
-    inputs[3].name = "spans";
-    memcpy(programs, vision_programs, sizeof programs);
-    programs[0].n_inputs = 4;
-    programs[0].inputs = inputs;
-    family = vision_families[0];
-    family.programs = programs;
-    return &family;
 }
 
 SPEC(what_is_planned_is_the_least_that_is_said_to_fit)

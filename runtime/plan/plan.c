@@ -2,6 +2,7 @@
 
 #include "runtime/base/put.h"
 #include "runtime/base/units.h"
+#include "runtime/plan/knobs.h"
 #include "runtime/plan/runs.h"
 #include "runtime/plan/size.h"
 #include "runtime/plan/sketch.h"
@@ -66,6 +67,23 @@ enum burin_status burin_graphs_parse(
     return BURIN_OK;
 }
 
+/* A picture that no step takes: a plan is without it where none is on its way. */
+static enum burin_status offer_no_pictures(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        enum burin_status status,
+        struct burin_error *err)
+{
+    struct burin_plan_request other = *request;
+    const int item = burin_plan_spanned(plan);
+    burin_knob_turn(&other, BURIN_KNOB_IMAGES, 0);
+    if (!err || request->largest_picture ||
+        (item <= plan->n_batch && item <= plan->n_ctx) || !burin_plan_sketch_fits(&other))
+        return status;
+    const struct burin_error first = *err;
+    return burin_fail(err, status, "%s, --images 0 plans for none", first.message);
+}
+
 enum burin_status burin_plan_make(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -73,7 +91,7 @@ enum burin_status burin_plan_make(
 {
     const enum burin_status status = burin_plan_sketch(plan, request, true, err);
     if (status)
-        return status;
+        return offer_no_pictures(plan, request, status, err);
     burin_plan_find_largest(plan, request);
     return plan->fits ? BURIN_OK : burin_plan_advise(plan, request, err);
 }

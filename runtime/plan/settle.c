@@ -293,7 +293,7 @@ static int least_context(const struct burin_plan *plan, const struct burin_plan_
 
 /* As many sequences as the request says; else the largest power of two up to 64 that leaves
  * three quarters of the room to KV, and that does not itself make the plan fail; where all do,
- * the least. */
+ * the least, which is one where none makes a plan: what is refused then is no number of them. */
 static enum burin_status settle_sequences(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -302,7 +302,7 @@ static enum burin_status settle_sequences(
     const int n_ctx = least_context(plan, request);
     if (request->n_sequences)
         return plan_for(plan, request, request->n_sequences, n_ctx, err);
-    int least = 0;
+    int least = 1;
     for (int n = BURIN_DEFAULT_SEQUENCES; n >= 1; n /= 2) {
         if (plan_for(plan, request, n, n_ctx, NULL))
             continue;
@@ -313,7 +313,7 @@ static enum burin_status settle_sequences(
         if (plan->fits && plan->n_ctx == n_ctx && slots <= (plan->limit_bytes - others) / 4)
             return BURIN_OK;
     }
-    return plan_for(plan, request, least ? least : BURIN_DEFAULT_SEQUENCES, n_ctx, err);
+    return plan_for(plan, request, least, n_ctx, err);
 }
 
 /* A context that nobody has asked for: the longest that fits, the page table that grows with

@@ -463,6 +463,37 @@ SPEC(a_picture_belongs_into_one_context_however_many_there_are)
     assert_int_equal(plan.params.value[BURIN_MAX_SOFT], 1000);
 }
 
+/* Nobody asked for 64 sequences: what is refused is refused for one, too. */
+SPEC(a_refusal_names_what_was_asked_for_and_not_the_default_number_of_sequences)
+{
+    static const struct {
+        int n_batch;
+        int64_t kv_tokens, kv_bytes;
+        const char *said;
+    } cases[] = {
+        { 8, 0, 0, "and a step has 8 (--batch-size)" },
+        { 0, 64, 0, "and a sequence has 64 (--kv-tokens)" },
+        { 0, 0, 3 * 64 * 1280, "and a sequence has 192 (--kv-bytes)" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        plan_on(4 * GIB);
+        request.family = family_with_spans();
+        request.n_batch = cases[i].n_batch;
+        request.kv_tokens = cases[i].kv_tokens;
+        request.kv_bytes = cases[i].kv_bytes;
+
+        const char *refusal = gpu_refusal(&request, BURIN_EUSAGE);
+
+        assert_non_null(strstr(refusal, cases[i].said));
+        assert_non_null(strstr(refusal, ", --images 0 plans for none"));
+        request.images_given = true; /* as it says */
+        assert_true(gpu_plan(&request).fits);
+        request.n_images = 1;
+        request.largest_picture = 1000; /* is on its way */
+        assert_null(strstr(gpu_refusal(&request, BURIN_EUSAGE), "--images"));
+    }
+}
+
 /* ---- What is told --------------------------------------------------------------------------- */
 
 SPEC(assume_fixed_stands_for_all_but_graphs_states_and_KV)

@@ -444,8 +444,9 @@ SPEC(a_picture_belongs_into_one_context_however_many_there_are)
         request.family = family_with_spans();
         request.n_sequences = n;
         request.n_ctx = 1119;
-        assert_non_null(strstr(
-                gpu_refusal(&request, BURIN_EUSAGE), "and a sequence has 1119 (--ctx-size)"));
+        assert_non_null(
+                strstr(gpu_refusal(&request, BURIN_EUSAGE),
+                       "and a sequence has 1119 (--ctx-size)"));
 
         request.n_ctx = 1120;
         assert_true(gpu_plan(&request).fits);

@@ -117,6 +117,22 @@ static enum burin_status look_at_memory(struct burin_start *s, struct burin_erro
     return burin_gpu_free(s->gpu, &s->free_before, err);
 }
 
+/* Where the card's memory is the host's, what the host needs is taken later. */
+static enum burin_status book_host(struct burin_start *s, struct burin_error *err)
+{
+    static const char *const owners[] = { "host", "tokenizer" };
+    enum burin_status status = BURIN_OK;
+    for (int i = 0; i < 2 && s->gpu->cuda.found.integrated && !status; i++) {
+        const size_t bytes = (size_t)burin_plan_owner_bytes(s->plan, owners[i]);
+        const size_t whole = (size_t)planned_in_granules(s, owners[i]);
+        s->host_bytes += (int64_t)whole;
+        status = burin_ledger_spend(s->ledger, owners[i], whole, err);
+        if (!status)
+            status = burin_ledger_unused(s->ledger, owners[i], whole - bytes, err);
+    }
+    return status;
+}
+
 static enum burin_status make_context(struct burin_start *s, struct burin_error *err)
 {
     const struct look before = look(s);
@@ -134,17 +150,7 @@ static enum burin_status make_context(struct burin_start *s, struct burin_error 
                     err);
     if (!status)
         status = book(s, "context", &before, err);
-    /* Where the card's memory is the host's, what the host needs is taken later. */
-    s->host_bytes = burin_plan_owner_bytes(s->plan, "tokenizer") +
-                    burin_plan_owner_bytes(s->plan, "host");
-    if (!status && s->host_bytes)
-        status = burin_ledger_spend(
-                s->ledger, "host", (size_t)burin_plan_owner_bytes(s->plan, "host"), err);
-    if (!status && s->host_bytes)
-        status = burin_ledger_spend(
-                s->ledger, "tokenizer",
-                (size_t)burin_plan_owner_bytes(s->plan, "tokenizer"), err);
-    return status;
+    return status ? status : book_host(s, err);
 }
 
 static bool kernels_done(void *user, int done, int total)
@@ -330,7 +336,8 @@ static void note_others(struct burin_start *s)
     char others[200];
     if (s->free_before < 0 || burin_gpu_free(s->gpu, &available, NULL))
         return;
-    const int64_t gone = s->free_before - available - obtained(s->ledger);
+    const int64_t taken = obtained(s->ledger) - s->host_bytes;
+    const int64_t gone = s->free_before - available - taken;
     burin_gpu_others(s->gpu, others, sizeof others);
     if (gone > WORTH_A_WORD)
         burin_start_note(

@@ -92,7 +92,7 @@ struct burin_start {
     /* Private. */
     int64_t free_before; /* -1: nobody told */
     int64_t kv_bytes;    /* behind the addresses so far */
-    int64_t host_bytes;  /* that the host will take of the same memory */
+    int64_t host_bytes;  /* booked, that the host will take of the same memory */
     void *pinned[2];
 };
 

@@ -53,7 +53,7 @@ local models = {
   "gemma4 --variant 26b-a4b --quant q4_0",
   "gemma4 --variant 31b --quant q4_0",
 }
-local cards = { "rtx4090", "rtx5090", "h200" }
+local cards = { "rtx4090", "rtx5090", "h200", "gb10" }
 
 local function compare(planned, rehearsed)
   local sum = 0

@@ -49,6 +49,7 @@ enum burin_status burin_fail_at(
     err->status = status;
     err->file = file;
     err->line = line;
+    err->on_device = false;
     return status;
 }
 

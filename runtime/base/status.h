@@ -9,6 +9,7 @@
 #ifndef BURIN_BASE_STATUS_H
 #define BURIN_BASE_STATUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum burin_status {
@@ -31,6 +32,7 @@ struct burin_error {
     enum burin_status status;
     const char *file; /* where in our source the message was made */
     int line;
+    bool on_device; /* BURIN_ENOMEM: what lacks is a device's memory; it may become free */
     char message[BURIN_ERROR_TEXT]; /* cut with "..." where longer; safe to show at a
                                        terminal (burin_utf8_show), its newlines kept */
 };

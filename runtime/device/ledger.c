@@ -132,9 +132,12 @@ static enum burin_status no_bytes(
 {
     if (bytes <= ledger->left)
         return BURIN_OK;
-    return burin_fail(
+    burin_fail(
             err, BURIN_ENOMEM, "%s needs %zu bytes, the device has %zu left", owner, bytes,
             ledger->left);
+    if (err)
+        err->on_device = true;
+    return BURIN_ENOMEM;
 }
 
 /* Rows for the owner and for rounding, so that booking behind the device's yes cannot fail. */

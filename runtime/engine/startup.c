@@ -349,7 +349,36 @@ static void note_others(struct burin_start *s)
                 s, "%s became free while this started", burin_human_bytes(-gone).text);
 }
 
-/* A step that lacks memory says what the plan would be with what there is. */
+/* ---- What lacks --------------------------------------------------------------------------- */
+
+static enum burin_status try_plan(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    enum burin_status status = burin_card_check_cap(
+            &request->card, request->limit, request->limit_bytes, request->limit_fraction,
+            err);
+    if (!status)
+        status = burin_plan_make(plan, request, err);
+    return status ? status : burin_plan_check(plan, err);
+}
+
+enum burin_status burin_start_plan(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        bool *may_come,
+        struct burin_error *err)
+{
+    struct burin_plan_request whole = *request;
+    struct burin_plan most;
+    const enum burin_status status = try_plan(plan, request, err);
+    whole.card.available_bytes = whole.card.total_bytes;
+    *may_come = status == BURIN_ENOMEM && !try_plan(&most, &whole, NULL);
+    return status;
+}
+
+/* A step that lacks memory of the device says what the plan would be with what there is. */
 static enum burin_status explain(
         struct burin_start *s,
         enum burin_start_step step,
@@ -358,7 +387,8 @@ static enum burin_status explain(
 {
     int64_t available = 0;
     char others[200] = "";
-    if (status != BURIN_ENOMEM || step == BURIN_START_KV || !err ||
+    bool may_come = false;
+    if (status != BURIN_ENOMEM || step == BURIN_START_KV || !err || !err->on_device ||
         burin_gpu_free(s->gpu, &available, NULL) || available < 0)
         return status;
     struct burin_error first = *err, second = { 0 };
@@ -368,16 +398,16 @@ static enum burin_status explain(
     request.family = s->plan->family;
     request.card.available_bytes = available + ours;
     burin_gpu_others(s->gpu, others, sizeof others);
-    const enum burin_status made = burin_plan_make(&plan, &request, &second);
-    if (!made && !burin_plan_check(&plan, &second))
+    if (!burin_start_plan(&plan, &request, &may_come, &second))
         snprintf(
                 second.message, sizeof second.message,
-                "The device has %s free at this moment: --wait-for-vram 60 waits until "
-                "there is more",
+                "A plan made now fits, the device has %s free at this moment: it may start "
+                "when it is tried again",
                 burin_human_bytes(available).text);
     return burin_fail(
-            err, status, "%.800s%s%s.\n%.2000s", first.message,
-            others[0] ? "; others on the card: " : "", others, second.message);
+            err, status, "%.800s%s%s.\n%.2000s%s", first.message,
+            others[0] ? "; others on the card: " : "", others, second.message,
+            may_come ? "\n" BURIN_START_WAITS : "");
 }
 
 /* ---- All of it ---------------------------------------------------------------------------- */

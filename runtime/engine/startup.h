@@ -98,6 +98,15 @@ struct burin_start {
 
 enum burin_status burin_start_run(struct burin_start *start, struct burin_error *err);
 
+/* A plan for the card as it is at this moment, caps included. *may_come: it does not fit, and would
+ * if nobody else had anything of the card. */
+enum burin_status burin_start_plan(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        bool *may_come,
+        struct burin_error *err);
+#define BURIN_START_WAITS "(--wait-for-vram 60 waits until there is more.)"
+
 /* One step of it, for tests of other orders. */
 enum burin_status burin_start_step(
         struct burin_start *start, enum burin_start_step step, struct burin_error *err);

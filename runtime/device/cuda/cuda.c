@@ -250,6 +250,8 @@ enum burin_status burin_cuda_pin(
             burin_human_bytes((int64_t)bytes).text, owner);
     if (status)
         *memory = NULL;
+    if (status && err)
+        err->on_device = false;
     return status;
 }
 

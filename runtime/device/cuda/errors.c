@@ -28,7 +28,10 @@ enum burin_status burin_cuda_check_at(
         name = "a result that the driver has no name for";
     if (driver->cuGetErrorString(result, &text) || !text)
         text = "no description";
-    return burin_fail_at(
+    const enum burin_status status = burin_fail_at(
             err, result == CU_OUT_OF_MEMORY ? BURIN_ENOMEM : BURIN_EIO, file, line,
             "%s, %s: %s (%d, %s)", call, what, name, result, text);
+    if (err)
+        err->on_device = status == BURIN_ENOMEM;
+    return status;
 }

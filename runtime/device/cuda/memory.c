@@ -83,10 +83,13 @@ enum burin_status burin_cuda_reserve(
         struct burin_error *err)
 {
     const struct burin_cuda *cuda = burin_cuda_of(device);
-    return burin_cuda_check(
+    const enum burin_status status = burin_cuda_check(
             cuda->driver, err,
             cuda->driver->cuMemAddressReserve(address, bytes, device->granule, 0, 0),
             "cuMemAddressReserve", "addresses of %s", request(cuda, bytes).text);
+    if (status && err)
+        err->on_device = false; /* no memory is behind them yet */
+    return status;
 }
 
 static struct burin_cuda_mapping *new_mapping(struct burin_cuda *cuda)

@@ -404,6 +404,8 @@ SPEC(where_the_host_shares_its_memory_pages_stop_at_the_reserve_while_others_gro
 SPEC(weights_that_no_longer_fit_are_named_with_what_others_have_and_what_helps)
 {
     plan_on(4 * GIB);
+    request.limit = BURIN_LIMIT_RESERVE;
+    request.limit_bytes = 0;
     make_machine();
     burin_virtual_neighbour(machine, 0, "cuMemCreate", 1, 3200 * (int64_t)MIB);
 
@@ -412,8 +414,43 @@ SPEC(weights_that_no_longer_fit_are_named_with_what_others_have_and_what_helps)
     assert_non_null(strstr(why.message, "weights"));
     assert_non_null(strstr(why.message, "neighbour"));
     assert_non_null(strstr(why.message, "short by"));
+    assert_non_null(strstr(why.message, "--wait-for-vram 60"));
     assert_int_equal(burin_virtual_n_calls(machine, "cuStreamBeginCapture_v2"), 0);
     end();
+}
+
+SPEC(memory_that_is_there_again_is_not_waited_for)
+{
+    plan_on(4 * GIB);
+    make_machine();
+    burin_virtual_fail(machine, "cuMemCreate", 1, CU_OUT_OF_MEMORY, BURIN_FAULT_ONCE);
+
+    assert_int_equal(start(), BURIN_ENOMEM);
+
+    assert_non_null(strstr(why.message, "A plan made now fits, the device has "));
+    assert_null(strstr(why.message, "--wait-for-vram"));
+    end();
+}
+
+SPEC(memory_that_is_not_the_device_s_is_lacking_by_itself)
+{
+    static const struct {
+        const char *call;
+        int result;
+    } cases[] = { { "cuMemHostAlloc", CU_OUT_OF_MEMORY },
+                  { "cuMemAddressReserve", CU_OUT_OF_MEMORY },
+                  { "nvrtcCreateProgram", NVRTC_OUT_OF_MEMORY },
+                  { "nvrtcCompileProgram", NVRTC_OUT_OF_MEMORY } };
+    plan_on(4 * GIB);
+    make_machine();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        remake_machine();
+        burin_virtual_fail(machine, cases[i].call, 1, cases[i].result, BURIN_FAULT_ONCE);
+        assert_int_equal(start(), BURIN_ENOMEM);
+        assert_non_null(strstr(why.message, cases[i].call));
+        assert_null(strstr(why.message, "at this moment"));
+        end();
+    }
 }
 
 SPEC(a_context_that_nobody_asked_for_shrinks_to_the_pages_there_are_and_no_further_than_4096)

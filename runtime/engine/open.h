@@ -21,8 +21,9 @@ struct burin_opening {
 
     bool automatic; /* the device is ours to choose */
     bool looking;   /* for the card alone: nothing will run on it */
-    bool patient;   /* wait for memory; with "auto" when all GPUs have been asked once */
     int index;      /* of the GPU that is open */
+    bool may_come;  /* a GPU that was refused would do if others gave back what they have */
+    double until_ms; /* memory is waited for; 0: nobody has waited */
 };
 
 /* What is asked for, without card, family and limit. */
@@ -38,15 +39,17 @@ enum burin_status burin_opening_request(
 enum burin_status burin_opening_device(
         struct burin_opening *opening, struct burin_error *err);
 
-/* A plan for the GPU; waits for memory where the options say so. */
+/* A plan for the GPU. */
 enum burin_status burin_opening_plan_gpu(
         struct burin_opening *opening, struct burin_error *err);
 
 /* After such a plan was refused, with "auto": the next GPU, or the CPU if none holds the model.
- * False where the refusal stands. */
-bool burin_opening_next(struct burin_opening *opening, const struct burin_error *why);
+ * Where the options say so all of them are asked again and again until there is memory. False where
+ * the refusal stands; `why` is another where waiting was interrupted. */
+bool burin_opening_next(struct burin_opening *opening, struct burin_error *why);
 
-/* `why` as the engine's error, with the reason against the GPU where it is the CPU's no. */
+/* `why` as the engine's error, with the reason against the GPU where it is the CPU's no, and with
+ * what waiting would do, or did. */
 enum burin_status burin_opening_refuse(
         const struct burin_opening *opening,
         const struct burin_error *why,

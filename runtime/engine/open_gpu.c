@@ -188,14 +188,16 @@ static bool runs_on_cpu(const struct burin_options *options)
             options->model, options->target, options->exact, &family, NULL);
 }
 
-/* Why a GPU is not taken, the first line of it: a plan's others are what it is made of. */
+/* Why a GPU is not taken, the first line of it: a plan's others are what it is made of. No full stop:
+ * others follow. */
 static void pass_over(
         struct burin_engine *engine, int index, bool there, const struct burin_error *why)
 {
     enum { MOST = 400 };
     struct burin_put put = { engine->no_gpu, sizeof engine->no_gpu,
                              strlen(engine->no_gpu) };
-    const int n = (int)strcspn(why->message, "\n");
+    int n = (int)strcspn(why->message, "\n");
+    n -= n > 0 && why->message[n - 1] == '.';
     if (put.used)
         burin_put(&put, "; ");
     if (there)
@@ -238,7 +240,6 @@ enum burin_status burin_opening_device(struct burin_opening *o, struct burin_err
     if (strcmp(wish, "cpu") == 0)
         return BURIN_OK;
     o->automatic = strcmp(wish, "auto") == 0;
-    o->patient = !o->automatic;
     if (o->automatic) {
         if (!options->exact && !is_cpu_target(options->model, options->target))
             take_gpu(o, 0);
@@ -255,24 +256,50 @@ enum burin_status burin_opening_device(struct burin_opening *o, struct burin_err
     return open_gpu(o, index, &there, err);
 }
 
-bool burin_opening_next(struct burin_opening *o, const struct burin_error *why)
+/* A moment, in which others may give back memory. False where that has come to an end. */
+static bool wait_a_moment(struct burin_opening *o, struct burin_error *why)
+{
+    const struct timespec quarter = { .tv_nsec = 250000000 };
+    const struct burin_options *options = o->options;
+    const double now_ms = burin_now_ms();
+    if (options->wait_s <= 0 || !o->may_come)
+        return false;
+    if (o->until_ms == 0)
+        o->until_ms = now_ms + 1000.0 * options->wait_s;
+    if (now_ms >= o->until_ms)
+        return false;
+    nanosleep(&quarter, NULL);
+    if (!options->on_progress ||
+        options->on_progress(options->user, "waiting for memory", 0, 0))
+        return true;
+    burin_fail(why, BURIN_ESTOPPED, "interrupted while waiting for memory");
+    return false;
+}
+
+bool burin_opening_next(struct burin_opening *o, struct burin_error *why)
 {
     struct burin_engine *engine = o->engine;
-    if (!o->automatic || !engine->on_gpu || why->status != BURIN_ENOMEM)
+    if (!engine->on_gpu || why->status != BURIN_ENOMEM)
         return false;
+    if (!o->automatic)
+        return wait_a_moment(o, why);
     pass_over(engine, o->index, true, why);
     leave_gpu(engine);
     if (take_gpu(o, o->index + 1))
         return true;
-    if (o->options->wait_s > 0 && !o->patient) {
-        o->patient = true;
+    while (wait_a_moment(o, why)) {
         engine->no_gpu[0] = '\0';
         engine->passed_gpu = false;
         if (take_gpu(o, 0))
             return true;
     }
-    if (runs_on_cpu(o->options))
+    if (why->status == BURIN_ENOMEM && runs_on_cpu(o->options)) {
+        struct burin_put put = { engine->no_gpu, sizeof engine->no_gpu,
+                                 strlen(engine->no_gpu) };
+        if (o->until_ms > 0)
+            burin_put(&put, "; waited %d s for memory", o->options->wait_s);
         return true;
+    }
     engine->no_gpu[0] = '\0'; /* `why` is the error */
     return false;
 }
@@ -287,6 +314,12 @@ enum burin_status burin_opening_refuse(
         (engine->passed_gpu || !runs_on_cpu(o->options)))
         return burin_fail(
                 err, why->status, "%s\n(No GPU is used: %s)", why->message, engine->no_gpu);
+    if (why->status == BURIN_ENOMEM && o->until_ms > 0)
+        return burin_fail(
+                err, why->status, "%s\n(Waited %d s for memory.)", why->message,
+                o->options->wait_s);
+    if (why->status == BURIN_ENOMEM && o->may_come)
+        return burin_fail(err, why->status, "%s\n" BURIN_START_WAITS, why->message);
     if (err)
         *err = *why;
     return why->status;
@@ -319,37 +352,21 @@ enum burin_status burin_engine_card(
 
 /* ---- The plan ---------------------------------------------------------------------------- */
 
-static enum burin_status plan_now(struct burin_opening *o, struct burin_error *err)
+enum burin_status burin_opening_plan_gpu(struct burin_opening *o, struct burin_error *err)
 {
     struct burin_engine *engine = o->engine;
     struct burin_plan_request *request = &engine->request;
-    enum burin_status status = burin_gpu_card(&engine->gpu, &request->card, err);
+    bool may_come = false;
+    enum burin_status status = burin_opening_request(o, request, err);
     if (!status)
-        status = burin_card_check_cap(
-                &request->card, request->limit, request->limit_bytes,
-                request->limit_fraction, err);
-    if (!status)
-        status = burin_plan_make(&engine->plan, request, err);
-    if (!status)
-        status = burin_plan_check(&engine->plan, err);
-    return status;
-}
-
-enum burin_status burin_opening_plan_gpu(struct burin_opening *o, struct burin_error *err)
-{
-    const double until_ms = burin_now_ms() + (o->patient ? 1000.0 * o->options->wait_s : 0);
-    struct burin_engine *engine = o->engine;
-    enum burin_status status = burin_opening_request(o, &engine->request, err);
+        status = burin_gpu_card(&engine->gpu, &request->card, err);
     if (status)
         return status;
-    engine->request.family = engine->gpu_family;
-    while ((status = plan_now(o, err)) == BURIN_ENOMEM && burin_now_ms() < until_ms) {
-        const struct timespec quarter = { .tv_nsec = 250000000 };
-        nanosleep(&quarter, NULL);
-        if (o->options->on_progress &&
-            !o->options->on_progress(o->options->user, "waiting for memory", 0, 0))
-            return burin_fail(err, BURIN_ESTOPPED, "interrupted while waiting for memory");
-    }
+    request->family = engine->gpu_family;
+    status = burin_start_plan(&engine->plan, request, &may_come, err);
+    if (!status)
+        o->until_ms = 0;
+    o->may_come = status && (o->may_come || may_come);
     return status;
 }
 

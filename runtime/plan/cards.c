@@ -195,12 +195,10 @@ enum burin_status burin_card_check_cap(
         return BURIN_OK;
     return burin_fail(
             err, BURIN_ENOMEM,
-            "%s may be used (--vram-%s), and %s has %s free of %s: %s--vram-limit %lld is "
+            "%s may be used (--vram-%s), and %s has %s free of %s: --vram-limit %lld is "
             "what there is",
             burin_human_bytes((int64_t)cap).text,
             kind == BURIN_LIMIT_BYTES ? "limit" : "fraction", card->name,
             burin_human_bytes(card->available_bytes).text,
-            burin_human_bytes(card->total_bytes).text,
-            cap <= (double)card->total_bytes ? "--wait-for-vram 60 waits for it, " : "",
-            (long long)card->available_bytes);
+            burin_human_bytes(card->total_bytes).text, (long long)card->available_bytes);
 }

@@ -1,4 +1,5 @@
 /* Which device an engine takes, and how much of a GPU: before anything on it is touched. */
+#include "runtime/base/clock.h"
 #include "runtime/engine/engine.h"
 #include "tests/runtime/engine/fake_gpu.h"
 #include "tests/support/test.h"
@@ -365,12 +366,69 @@ static bool stop_waiting(void *user, const char *step, size_t done, size_t total
 SPEC(waiting_can_be_interrupted)
 {
     struct burin_options options = options_for("cuda");
-    options.limit = BURIN_LIMIT_BYTES;
-    options.limit_bytes = 5 * GIB;
     options.wait_s = 3600;
     options.on_progress = stop_waiting;
     machine_with(1, 86);
+    burin_virtual_neighbour(machine, 0, NULL, 0, 4 * GIB - (16 << 20));
     assert_refused(&options, BURIN_ESTOPPED, "interrupted while waiting");
+    options.device = "auto";
+    assert_refused(&options, BURIN_ESTOPPED, "interrupted while waiting");
+}
+
+SPEC(what_the_whole_card_has_no_room_for_is_not_waited_for)
+{
+    struct burin_options options = options_for("cuda");
+    options.wait_s = 3600;
+    options.kv_tokens = 0;
+    options.kv_bytes = 8 * GIB;
+    machine_with(1, 86);
+    burin_virtual_neighbour(machine, 0, NULL, 0, 2 * GIB);
+    assert_refused(&options, BURIN_ENOMEM, "short by");
+    assert_null(strstr(why.message, "wait"));
+
+    options.kv_bytes = GIB / 2;
+    options.limit = BURIN_LIMIT_BYTES;
+    options.limit_bytes = 5 * GIB;
+    assert_refused(&options, BURIN_ENOMEM, "5.00 GiB may be used");
+    assert_null(strstr(why.message, "wait"));
+}
+
+SPEC(waiting_in_vain_is_told_and_is_one_for_all_GPUs)
+{
+    struct burin_options options = options_for("auto");
+    options.wait_s = 1;
+    machine_with(3, 86);
+    for (int i = 0; i < 3; i++)
+        burin_virtual_neighbour(machine, i, NULL, 0, 4 * GIB - (16 << 20));
+    const double begin_ms = burin_now_ms();
+    assert_int_equal(open_on(&options), BURIN_OK);
+    assert_true(burin_now_ms() - begin_ms < 2500);
+    const char *no_gpu = burin_engine_info(engine).no_gpu;
+    assert_string_equal(burin_engine_info(engine).device, "cpu");
+    assert_non_null(strstr(no_gpu, " bytes); cuda:1: fake needs "));
+    assert_non_null(strstr(no_gpu, " bytes); cuda:2: fake needs "));
+    assert_non_null(strstr(no_gpu, " bytes); waited 1 s for memory"));
+    burin_engine_close(engine);
+
+    options.device = "cuda:2";
+    assert_refused(&options, BURIN_ENOMEM, "(Waited 1 s for memory.)");
+    assert_null(strstr(why.message, "--wait-for-vram"));
+}
+
+SPEC(while_auto_waits_the_first_GPU_that_has_memory_is_taken)
+{
+    struct burin_options options = options_for("auto");
+    options.wait_s = 60;
+    machine_with(2, 86);
+    for (int i = 0; i < 2; i++)
+        burin_virtual_neighbour(machine, i, NULL, 0, 4 * GIB - (16 << 20));
+    burin_virtual_neighbour(
+            machine, 1, "nvmlDeviceGetMemoryInfo_v2", 12, -(4 * GIB - (16 << 20)));
+    const double begin_ms = burin_now_ms();
+    assert_int_equal(open_on(&options), BURIN_OK);
+    assert_int_equal(strncmp(burin_engine_info(engine).device, "cuda:1, ", 8), 0);
+    assert_true(burin_now_ms() - begin_ms < 20000);
+    burin_engine_close(engine);
 }
 
 SPEC(what_does_not_fit_by_plan_touches_nothing)

@@ -7,6 +7,7 @@
 #include "runtime/base/units.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 static const int64_t GIB = (int64_t)1 << 30;
@@ -86,15 +87,30 @@ static int64_t graphs_bytes(const struct burin_start *s)
     return graphs ? (int64_t)graphs->obtained : 0;
 }
 
+static const char *pool_option(const struct burin_start *s)
+{
+    return s->request->kv_bytes ? "--kv-bytes" : "--kv-tokens";
+}
+
+/* A smaller pool; a context that is asked for must be within it. */
+static void advise_pool(const struct burin_start *s, int64_t n_pages, struct burin_put *put)
+{
+    const int64_t tokens = tokens_of(s, n_pages);
+    burin_put(
+            put, "Smallest change: %s %lld", pool_option(s),
+            (long long)(n_pages * (s->request->kv_bytes ? page_bytes(s) : s->plan->kv->page_tokens)));
+    if (s->request->n_ctx > tokens)
+        burin_put(put, " --ctx-size %lld", (long long)tokens);
+}
+
 /* The one change that mends it. */
 static void advise(const struct burin_start *s, int64_t n_pages, struct burin_put *put)
 {
     const int64_t tokens = tokens_of(s, n_pages);
-    const int64_t pool = n_pages * s->plan->kv->page_tokens;
     const int64_t others = n_pages - pages_of(s, least_context(s)) + 1;
     const int64_t lacking = (least_pages(s) - n_pages) * page_bytes(s);
-    if (is_given(s))
-        burin_put(put, "Smallest change: --kv-tokens %lld", (long long)pool);
+    if (is_given(s) && tokens > 0)
+        advise_pool(s, n_pages, put);
     else if (tokens > 0 && (s->request->n_ctx || others < 1))
         burin_put(put, "Smallest change: --ctx-size %lld", (long long)tokens);
     else if (others >= 1)
@@ -111,18 +127,27 @@ static void advise(const struct burin_start *s, int64_t n_pages, struct burin_pu
 static enum burin_status refuse(
         const struct burin_start *s, int64_t n_pages, struct burin_error *err)
 {
-    const int64_t tokens = tokens_of(s, n_pages);
+    const int page = s->plan->kv->page_tokens;
+    const int64_t tokens = is_given(s) ? n_pages * page : tokens_of(s, n_pages);
     const int64_t lacking = (least_pages(s) - n_pages) * page_bytes(s);
     const int64_t limit = s->plan->limit_bytes;
-    char owners[600], mend[200] = "";
+    char owners[600], mend[200] = "", needed[100];
     struct burin_put put = { mend, sizeof mend, 0 };
     list_owners(s, owners, sizeof owners);
     advise(s, n_pages, &put);
+    if (is_given(s))
+        snprintf(
+                needed, sizeof needed, "%lld are asked for (%s)",
+                (long long)least_pages(s) * page, pool_option(s));
+    else
+        snprintf(
+                needed, sizeof needed, "one request may need %lld",
+                (long long)least_context(s));
     return burin_fail(
             err, BURIN_ENOMEM,
-            "room for %lld tokens, one request may need %lld: %lld bytes are missing "
+            "room for %lld tokens, %s: %lld bytes are missing "
             "before the KV cache is made.\nTaken so far: %s; %s of it may be used.\n%s.",
-            (long long)tokens, (long long)least_context(s), (long long)lacking, owners,
+            (long long)tokens, needed, (long long)lacking, owners,
             limit == INT64_MAX ? "all" : burin_human_bytes(limit).text, mend);
 }
 
@@ -240,25 +265,27 @@ static enum burin_status back_pages(
     return BURIN_OK;
 }
 
-/* As one piece, as large as the device gives it. */
+/* As one piece, as large as the device gives it. What is too small is no reason for graphs. */
 static enum burin_status take_pages(
         struct burin_start *s, int64_t wanted, struct burin_error *err)
 {
-    const int64_t least = whole_granules(s, least_pages(s) * page_bytes(s));
-    enum burin_status status = BURIN_OK;
+    int64_t bytes = wanted;
+    enum burin_status status = BURIN_ENOMEM;
     burin_captures_close(s->captures);
     burin_ledger_return(s->ledger, "kv", s->memory->kv.address, s->memory->kv.bytes);
-    for (int64_t bytes = wanted; bytes >= least; bytes -= bytes / 16 + 1) {
-        bytes = bytes / granule(s) * granule(s);
+    for (; bytes > 0; bytes = (bytes - bytes / 16 - 1) / granule(s) * granule(s)) {
         status = burin_ledger_take(
                 s->ledger, "kv", (size_t)bytes, &s->memory->kv.address, err);
-        if (status != BURIN_ENOMEM) {
-            s->kv_bytes = status ? 0 : bytes;
-            s->memory->kv.bytes = (size_t)s->kv_bytes;
+        if (status != BURIN_ENOMEM)
             break;
-        }
     }
-    return status ? status : burin_start_capture(s, err);
+    if (status && status != BURIN_ENOMEM)
+        return status;
+    s->kv_bytes = status ? 0 : bytes;
+    s->memory->kv.bytes = (size_t)s->kv_bytes;
+    if (s->kv_bytes / page_bytes(s) < least_pages(s))
+        return refuse(s, s->kv_bytes / page_bytes(s), err);
+    return burin_start_capture(s, err);
 }
 
 /* Whole pages; the context that they hold, where nobody has asked for one. */

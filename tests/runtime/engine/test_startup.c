@@ -369,6 +369,31 @@ SPEC(a_platform_without_addresses_ahead_of_memory_starts_in_the_same_order_and_s
     end();
 }
 
+SPEC(where_such_a_platform_lacks_memory_the_refusal_is_the_same)
+{
+    for (int given = 0; given <= 1; given++) {
+        plan_on(4 * GIB);
+        request.n_sequences = 1;
+        request.kv_tokens = given ? 20000 : 0;
+        make_machine();
+        card.no_vmm = true;
+        remake_machine();
+        must_start();
+        const int n = burin_virtual_n_calls(machine, "cuMemAlloc_v2");
+        end();
+        remake_machine();
+        burin_virtual_neighbour(machine, 0, "cuMemAlloc_v2", n, 4 * GIB);
+
+        assert_int_equal(start(), BURIN_ENOMEM);
+
+        assert_non_null(strstr(why.message, "room for "));
+        assert_non_null(strstr(why.message, " bytes are missing before the KV cache"));
+        assert_null(strstr(why.message, "cuMemAlloc"));
+        assert_int_equal(given, strstr(why.message, "(--kv-tokens)") != NULL);
+        end();
+    }
+}
+
 SPEC(addresses_that_are_scarce_are_as_many_as_were_planned)
 {
     plan_on(4 * GIB);
@@ -487,10 +512,35 @@ SPEC(a_pool_that_is_asked_for_is_neither_more_nor_less)
     assert_int_equal(obtained("kv"), (int64_t)313 * 64 * 1280);
     end();
 
-    remake_machine();
+    for (int bytes = 0; bytes <= 1; bytes++) {
+        request.kv_tokens = bytes ? 0 : 20000;
+        request.kv_bytes = bytes ? 20032 * 1280 : 0;
+        make_machine();
+        burin_virtual_neighbour(machine, 0, "cuStreamBeginCapture_v2", 1, 4 * GIB);
+        burin_virtual_neighbour(machine, 0, "cuStreamBeginCapture_v2", 2, -4 * MIB);
+        assert_int_equal(start(), BURIN_ENOMEM);
+        assert_non_null(
+                strstr(why.message, bytes ? ", 20032 are asked for (--kv-bytes)"
+                                          : ", 20032 are asked for (--kv-tokens)"));
+        assert_non_null(
+                strstr(why.message, bytes ? "Smallest change: --kv-bytes "
+                                          : "Smallest change: --kv-tokens "));
+        assert_null(strstr(why.message, bytes ? "--kv-tokens" : "--kv-bytes"));
+        assert_null(strstr(why.message, "one request may need"));
+        end();
+    }
+}
+
+SPEC(a_context_that_is_asked_for_is_within_a_pool_that_is_advised)
+{
+    plan_on(4 * GIB);
+    request.n_sequences = 1;
+    request.kv_tokens = request.n_ctx = 20000;
+    make_machine();
     burin_virtual_neighbour(machine, 0, "cuStreamBeginCapture_v2", 1, 4 * GIB);
     burin_virtual_neighbour(machine, 0, "cuStreamBeginCapture_v2", 2, -4 * MIB);
     assert_int_equal(start(), BURIN_ENOMEM);
-    assert_non_null(strstr(why.message, "--kv-tokens "));
+    assert_non_null(strstr(why.message, "Smallest change: --kv-tokens "));
+    assert_non_null(strstr(why.message, " --ctx-size "));
     end();
 }

@@ -282,18 +282,50 @@ bool burin_machine_has(enum burin_cpu_feature feature)
     return false;
 }
 
-/* "portable, avx512": the names of all families of processors, each once. */
-static void put_families(const struct burin_model *model, struct burin_put *text)
+/* "portable, avx512": the names of all families of processors or of GPUs, each once. */
+static void put_families(const struct burin_model *model, bool gpus, struct burin_put *text)
 {
+    const size_t begin = text->used;
     for (int i = 0; i < model->n_families; i++) {
-        if (model->families[i].sm)
+        if ((model->families[i].sm != 0) != gpus)
             continue;
         int first = 0;
         while (strcmp(model->families[first].name, model->families[i].name) != 0)
             first++;
         if (first == i)
-            burin_put(text, "%s%s", text->used ? ", " : "", model->families[i].name);
+            burin_put(
+                    text, "%s%s", text->used > begin ? ", " : "", model->families[i].name);
     }
+}
+
+/* The family is another's, or nobody's: what there is, and for whom. */
+static enum burin_status no_family(
+        const struct burin_model *model,
+        const char *target,
+        bool exact,
+        struct burin_error *err)
+{
+    bool gpu = false;
+    char names[256] = "";
+    struct burin_put text = { names, sizeof names, 0 };
+    for (int i = 0; i < model->n_families && target; i++)
+        gpu |= model->families[i].sm && strcmp(model->families[i].name, target) == 0;
+    put_families(model, false, &text);
+    burin_put(&text, "%s", text.used ? "" : "none");
+    const size_t cpus = text.used;
+    burin_put(&text, "; for GPUs: ");
+    const size_t begin = text.used;
+    put_families(model, true, &text);
+    if (text.used == begin)
+        names[cpus] = '\0';
+    if (gpu)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--target %s is of a GPU, and %s a processor's; %s has: %s", target,
+                exact ? "--exact is" : "this is to be", model->name, names);
+    return burin_fail(
+            err, BURIN_EUSAGE, "%s has no family %s%s, it has: %s", model->name,
+            target ? target : "for this machine", exact ? " with --exact" : "", names);
 }
 
 enum burin_status burin_machine_family(
@@ -321,10 +353,21 @@ enum burin_status burin_machine_family(
                 "%s was built for %s, which this processor lacks: generate it with "
                 "`gen --target any` or `--target portable`",
                 model->name, lacking->name);
-    char names[256] = "";
-    struct burin_put text = { names, sizeof names, 0 };
-    put_families(model, &text);
-    return burin_fail(
-            err, BURIN_EUSAGE, "%s has no family %s%s, it has: %s", model->name,
-            target ? target : "for this machine", exact ? " with --exact" : "", names);
+    return no_family(model, target, exact, err);
+}
+
+bool burin_machine_device(const char *text, int *device)
+{
+    *device = strcmp(text, "cpu") == 0 ? BURIN_DEVICE_CPU : BURIN_DEVICE_AUTO;
+    if (*device == BURIN_DEVICE_CPU || strcmp(text, "auto") == 0)
+        return true;
+    if (strncmp(text, "cuda", 4) != 0)
+        return false;
+    *device = 0;
+    if (!text[4])
+        return true;
+    char *end;
+    const long n = strtol(text + 5, &end, 10);
+    *device = (int)n;
+    return text[4] == ':' && text[5] >= '0' && text[5] <= '9' && !*end && n < 1024;
 }

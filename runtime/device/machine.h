@@ -31,8 +31,13 @@ enum burin_status burin_machine_card(struct burin_card *card, struct burin_error
 /* Whether processor and operating system have it. */
 bool burin_machine_has(enum burin_cpu_feature feature);
 
+/* What --device names: the number of a GPU, 0 for "cuda" and 1 for "cuda:1", or one of these for "cpu"
+ * and "auto"; false: no device is called so. */
+enum { BURIN_DEVICE_CPU = -1, BURIN_DEVICE_AUTO = -2 };
+bool burin_machine_device(const char *text, int *device);
+
 /* The first family that this processor runs: named `target`, or any where that is NULL.
- * BURIN_EUSAGE names the families that there are, or what the processor lacks. */
+ * BURIN_EUSAGE names the families that there are, of GPUs too, or what the processor lacks. */
 enum burin_status burin_machine_family(
         const struct burin_model *model,
         const char *target,

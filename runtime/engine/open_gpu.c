@@ -16,20 +16,6 @@
 
 /* ---- Which device ------------------------------------------------------------------------ */
 
-/* "cuda", "cuda:1" */
-static bool read_index(const char *text, int *index)
-{
-    *index = 0;
-    if (strncmp(text, "cuda", 4) != 0)
-        return false;
-    if (!text[4])
-        return true;
-    char *end;
-    const long n = strtol(text + 5, &end, 10);
-    *index = (int)n;
-    return text[4] == ':' && text[5] >= '0' && text[5] <= '9' && !*end && n < 1024;
-}
-
 static enum burin_status family_named(
         const struct burin_model *model,
         const struct burin_card *card,
@@ -44,8 +30,9 @@ static enum burin_status family_named(
             continue;
         if (at->sm > card->sm)
             return burin_fail(
-                    err, BURIN_EUSAGE, "--target %s: %s has compute capability %d.%d",
-                    target, card->name, card->sm / 10, card->sm % 10);
+                    err, BURIN_EUSAGE,
+                    "--target %s needs compute capability %d.%d, %s has %d.%d", target,
+                    at->sm / 10, at->sm % 10, card->name, card->sm / 10, card->sm % 10);
         *family = at;
     }
     return *family ? BURIN_OK
@@ -173,10 +160,11 @@ static enum burin_status open_gpu(
     return BURIN_OK;
 }
 
-static bool is_cpu_target(const struct burin_model *model, const char *target)
+static bool is_target(const struct burin_model *model, bool gpu, const char *target)
 {
     for (int i = 0; i < model->n_families && target; i++)
-        if (!model->families[i].sm && strcmp(model->families[i].name, target) == 0)
+        if ((model->families[i].sm != 0) == gpu &&
+            strcmp(model->families[i].name, target) == 0)
             return true;
     return false;
 }
@@ -237,18 +225,18 @@ enum burin_status burin_opening_device(struct burin_opening *o, struct burin_err
     bool there;
     engine->on_gpu = false;
     snprintf(engine->device_name, sizeof engine->device_name, "cpu");
-    if (strcmp(wish, "cpu") == 0)
-        return BURIN_OK;
-    o->automatic = strcmp(wish, "auto") == 0;
-    if (o->automatic) {
-        if (!options->exact && !is_cpu_target(options->model, options->target))
-            take_gpu(o, 0);
-        return BURIN_OK;
-    }
-    if (!read_index(wish, &index))
+    if (!burin_machine_device(wish, &index))
         return burin_fail(
                 err, BURIN_EUSAGE, "--device is auto, cpu, cuda or cuda:1, not '%.40s'",
                 wish);
+    if (index == BURIN_DEVICE_CPU)
+        return BURIN_OK;
+    o->automatic = index == BURIN_DEVICE_AUTO;
+    if (o->automatic) {
+        if (!options->exact && !is_target(options->model, false, options->target))
+            take_gpu(o, 0);
+        return BURIN_OK;
+    }
     if (options->exact)
         return burin_fail(
                 err, BURIN_EUSAGE, "--exact: %s is exact on CPUs only, --device %s is none",
@@ -344,7 +332,14 @@ enum burin_status burin_engine_card(
         status = check_products(&o, err);
         if (!status)
             status = burin_gpu_card(&o.engine->gpu, card, err);
-    }
+    } else if (
+            !status && o.engine->no_gpu[0] &&
+            is_target(options->model, true, options->target))
+        status = burin_fail(
+                err, BURIN_EUSAGE,
+                "--target %s is of a GPU, and none here runs it (%s); `plan --card` takes "
+                "one that is not here",
+                options->target, o.engine->no_gpu);
     burin_gpu_close(&o.engine->gpu);
     burin_arena_close(&host);
     return status;

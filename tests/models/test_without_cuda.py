@@ -71,6 +71,6 @@ for name, (env, code, words) in passed.items() if gpu.exists() else ():
     report.line(auto.stdout == answer.stdout, f"{name}: auto answers as the CPU does")
 if gpu.exists():
     expect("what the CPU refuses says why it is not the GPU", call("--target", "sm90", **card), 2,
-           ["has no family sm90", "(No GPU is used: cuda:0: --target sm90"])
+           ["--target sm90 is of a GPU", "for GPUs: sm80, ", "(No GPU is used: cuda:0: --target sm90 needs"])
 
 report.close()

@@ -63,5 +63,26 @@ SPEC(a_processor_takes_no_family_of_a_GPU)
 
     assert_int_equal(
             burin_machine_family(&model, "sm120", false, &family, &err), BURIN_EUSAGE);
-    assert_string_equal(err.message, "tiny-q4_1 has no family sm120, it has: portable");
+    assert_string_equal(
+            err.message,
+            "--target sm120 is of a GPU, and this is to be a processor's; tiny-q4_1 "
+            "has: portable; for GPUs: sm120");
+    assert_int_equal(
+            burin_machine_family(&model, "sm90", false, &family, &err), BURIN_EUSAGE);
+    assert_string_equal(
+            err.message, "tiny-q4_1 has no family sm90, it has: portable; for GPUs: sm120");
+}
+
+SPEC(a_device_is_auto_or_cpu_or_a_GPU_by_its_number)
+{
+    int device;
+    assert_true(burin_machine_device("cpu", &device) && device == BURIN_DEVICE_CPU);
+    assert_true(burin_machine_device("auto", &device) && device == BURIN_DEVICE_AUTO);
+    assert_true(burin_machine_device("cuda", &device) && device == 0);
+    assert_true(burin_machine_device("cuda:7", &device) && device == 7);
+    const char *const none[] = { "",        "gpu",    "CPU",     "cuda:",
+                                 "cuda:-1", "cuda:x", "cuda:1 ", "cuda:99999999999999" };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (burin_machine_device(none[i], &device))
+            fail_msg("'%s' is %d", none[i], device);
 }

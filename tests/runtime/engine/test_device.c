@@ -335,6 +335,28 @@ SPEC(auto_takes_the_GPU_that_holds_the_model_and_the_CPU_where_none_does)
     assert_null(strstr(why.message, "No GPU is used"));
 }
 
+SPEC(a_family_of_a_GPU_that_none_here_runs_is_no_plan_of_the_CPU)
+{
+    struct burin_options options = options_for("auto");
+    struct burin_card card;
+    bool found;
+    options.target = "sm80";
+    machine_with(1, 75);
+    assert_int_equal(burin_engine_card(&options, &card, &found, &why), BURIN_EUSAGE);
+    assert_non_null(
+            strstr(why.message, "--target sm80 is of a GPU, and none here runs it"));
+    assert_non_null(
+            strstr(why.message, "cuda:0: --target sm80 needs compute capability 8.0"));
+    assert_refused(&options, BURIN_EUSAGE, "--target sm80 is of a GPU, and this is to be");
+
+    machine_with(1, 86);
+    assert_int_equal(burin_engine_card(&options, &card, &found, &why), BURIN_OK);
+    assert_true(found && card.sm == 86);
+    options.device = "cpu"; /* a card of another plan is not asked for */
+    assert_int_equal(burin_engine_card(&options, &card, &found, &why), BURIN_OK);
+    assert_false(found);
+}
+
 SPEC(auto_asks_every_GPU_before_it_waits_for_one)
 {
     struct burin_options options = options_for("auto");

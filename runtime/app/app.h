@@ -114,7 +114,7 @@ enum burin_status burin_app_limit(
         double *fraction,
         struct burin_error *err);
 
-/* Fill app->graphs. */
+/* Fill app->graphs. BURIN_EUSAGE also for a step of more sequences than the command runs. */
 enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *err);
 
 /* A plan as the engine would make it from the same settings, and what it was made of.

@@ -67,6 +67,24 @@ enum burin_status burin_app_limit(
     return BURIN_OK;
 }
 
+/* Commands that start have no --parallel: a step is one sequence's. */
+static enum burin_status check_steps(const struct burin_app *app, struct burin_error *err)
+{
+    const char *step = app->model->families[0].programs[0].name;
+    for (int i = 0; i < app->graphs.n; i++) {
+        const struct burin_ladder *sizes = &app->graphs.named[i].ladder;
+        if (strcmp(app->graphs.named[i].program, step) == 0 &&
+            sizes->sizes[sizes->n - 1] > 1)
+            return burin_fail(
+                    err, BURIN_EUSAGE,
+                    "--graphs %s=...,%d: `%s` runs one sequence at a time, %s=1 is all it "
+                    "uses",
+                    step, sizes->sizes[sizes->n - 1], burin_command_names[app->command],
+                    step);
+    }
+    return BURIN_OK;
+}
+
 enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *err)
 {
     const struct burin_texts *texts = &app->settings.graphs;
@@ -76,7 +94,7 @@ enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *er
         return burin_fail(err, BURIN_EUSAGE, "--eager has no graphs, --graphs names some");
     for (int i = 0; i < texts->n && !status; i++)
         status = burin_graphs_parse(&app->graphs, texts->values[i], err);
-    return status;
+    return status || app->command == BURIN_PLAN ? status : check_steps(app, err);
 }
 
 /* "fixed=19.57GiB,graphs=0.4748GiB", or one of them. */

@@ -51,6 +51,29 @@ if grep -i "bandwidth\|threads" "$folder/bench" "$folder/bench.json"; then
     exit 1
 fi
 
+# What one sequence has no use for is refused in words of the command's own.
+if "$binary" eval --ids "$folder/ids" -m "$weights" --graphs step=1,2,4 2>"$folder/log" >/dev/null; then
+    echo "start: graphs of four sequences were accepted"
+    exit 1
+fi
+says log '--graphs step=...,4: `eval` runs one sequence at a time, step=1 is all it uses'
+if grep -q -- --parallel "$folder/log"; then
+    echo "start: eval has no --parallel"
+    exit 1
+fi
+"$binary" eval --ids "$folder/ids" -m "$weights" -c 64 -b 8 --graphs step=1 >"$folder/out" 2>"$folder/log"
+says log "on cuda:0"
+"$binary" plan -c 64 --parallel 4 --graphs step=1,2,4 >"$folder/plan"
+
+# A family that this card does not run: what there is, and why not that one.
+for command in "eval --ids $folder/ids -m $weights" plan; do
+    if BURIN_GPU_CARD=4GiB,sm_80 "$binary" $command --target sm120 2>"$folder/log" >/dev/null; then
+        echo "start: sm120 on an sm_80 card was accepted"
+        exit 1
+    fi
+    says log "cuda:0: --target sm120 needs compute capability 12.0, .* has 8.0"
+done
+
 # A refusal has the plan's object, rehearsed or not.
 status=0
 "$binary" plan --card rtx5090 --vram-limit 8MiB --json >"$folder/planned" 2>/dev/null || status=$?

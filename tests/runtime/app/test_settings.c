@@ -102,6 +102,27 @@ SPEC(the_command_line_wins_over_the_environment_and_it_over_the_default)
     unsetenv("BURIN_STOP");
 }
 
+/* The text of a command's --help. */
+static const char *help_of(enum burin_command command)
+{
+    static char text[8192];
+    memset(text, 0, sizeof text);
+    FILE *out = fmemopen(text, sizeof text - 1, "w");
+    burin_settings_help(command, out);
+    fclose(out);
+    return text;
+}
+
+SPEC(the_example_of_graphs_is_one_that_the_command_takes)
+{
+    const char *const steps = "step=1,2,4"; /* of several sequences: only a plan has them */
+    assert_non_null(strstr(help_of(BURIN_PLAN), steps));
+    for (int command = 0; command < BURIN_N_COMMANDS; command++)
+        if (command != BURIN_PLAN)
+            assert_null(strstr(help_of((enum burin_command)command), steps));
+    assert_non_null(strstr(help_of(BURIN_EVAL), "or step=1 (repeat: encode_image=70,280)"));
+}
+
 SPEC(a_context_of_zero_is_the_model_s_own)
 {
     assert_int_equal(settings_of(BURIN_RUN, "-c 0").n_ctx, -1);
@@ -220,10 +241,8 @@ SPEC(fewer_than_60_options_each_with_a_line_of_help_that_fits_a_screen)
     assert_in_range(n, 20, 59);
 
     for (int command = 0; command < BURIN_N_COMMANDS; command++) {
-        char text[8192] = "";
-        FILE *out = fmemopen(text, sizeof text, "w");
-        burin_settings_help((enum burin_command)command, out);
-        fclose(out);
+        char text[8192];
+        snprintf(text, sizeof text, "%s", help_of((enum burin_command)command));
         int n_lines = 0;
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n_lines++)
             if (strlen(line) > 92)

@@ -297,14 +297,27 @@ int burin_edit_distance(const char *a, const char *b)
     return row[m];
 }
 
-/* The long name of an option, or its only one: "--ctx-size". */
+/* The long name of an option, or its only one: "--ctx-size". Where none is shown the first is
+ * what another option's help calls it: "--eager". */
 static void main_name(const struct option *option, char *name, size_t capacity)
 {
-    const char *rest = *option->names ? option->names : option->silent;
-    char word[48];
+    const char *rest = option->names;
     name[0] = '\0';
-    while (next_word(&rest, word, sizeof word))
-        snprintf(name, capacity, "%s", word);
+    while (next_word(&rest, name, capacity))
+        ;
+    rest = option->silent;
+    if (!*option->names)
+        next_word(&rest, name, capacity);
+}
+
+/* What it is called in the environment: "BURIN_CTX_SIZE". */
+static void variable_name(const struct option *option, char *variable, size_t capacity)
+{
+    char name[48];
+    main_name(option, name, sizeof name);
+    snprintf(variable, capacity, "BURIN_%s", name + strspn(name, "-"));
+    for (char *c = variable; *c; c++)
+        *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
 }
 
 static enum burin_status unknown_option(
@@ -591,12 +604,8 @@ static enum burin_status read_environment(
         const struct option *option = &options[i];
         if (!(option->commands & commands) || option->kind == NOTED)
             continue;
-        char name[48], variable[64];
-        main_name(option, name, sizeof name);
-        snprintf(variable, sizeof variable, "BURIN_%s", name + strspn(name, "-"));
-        for (char *c = variable; *c; c++)
-            *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
-
+        char variable[64];
+        variable_name(option, variable, sizeof variable);
         const char *text = getenv(variable);
         const struct source from = { option, variable };
         if (!text || !*text)

@@ -1,6 +1,7 @@
 #include "runtime/app/settings.h"
 #include "tests/support/test.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +103,13 @@ SPEC(the_command_line_wins_over_the_environment_and_it_over_the_default)
     unsetenv("BURIN_STOP");
 }
 
+/* The last of a row's shown spellings, "--ids"; commands may each have a row of it. */
+static const char *long_name(const char *names)
+{
+    const char *space = strrchr(names, ' ');
+    return space ? space + 1 : names;
+}
+
 /* The text of a command's --help. */
 static const char *help_of(enum burin_command command)
 {
@@ -111,6 +119,33 @@ static const char *help_of(enum burin_command command)
     burin_settings_help(command, out);
     fclose(out);
     return text;
+}
+
+SPEC(the_environment_s_name_is_the_one_that_help_shows)
+{
+    assert_non_null(strstr(help_of(BURIN_RUN), "--eager"));
+    setenv("BURIN_EAGER", "1", 1);
+    assert_true(settings_of(BURIN_RUN, "").eager);
+    assert_false(settings_of(BURIN_RUN, "--eager=0").eager);
+    unsetenv("BURIN_EAGER");
+
+    const char *names, *help, *value;
+    unsigned commands;
+    for (int i = 0; burin_settings_row(i, &names, &commands, &help, &value); i++) {
+        char variable[64];
+        if (!*names)
+            continue;
+        snprintf(variable, sizeof variable, "BURIN_%s", long_name(names) + 2);
+        for (char *c = variable; *c; c++)
+            *c = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
+        const enum burin_command command = (enum burin_command)__builtin_ctz(commands);
+        struct burin_settings with, without = settings_of(command, "");
+        setenv(variable, "1", 1);
+        const enum burin_status status = read_line(&with, command, "");
+        unsetenv(variable);
+        if (!status && memcmp(&with, &without, offsetof(struct burin_settings, words)) == 0)
+            fail_msg("%s sets nothing", variable);
+    }
 }
 
 SPEC(the_example_of_graphs_is_one_that_the_command_takes)
@@ -213,13 +248,6 @@ SPEC(pictures_and_videos_keep_the_order_they_were_given_in)
     assert_string_equal(list.at[2].path, "c.jpg");
     assert_true(!list.at[0].is_video && list.at[1].is_video && !list.at[2].is_video);
     assert_refused(BURIN_EVAL, "--image a.png", "--image is an option of `run`");
-}
-
-/* The last of a row's shown spellings, "--ids"; commands may each have a row of it. */
-static const char *long_name(const char *names)
-{
-    const char *space = strrchr(names, ' ');
-    return space ? space + 1 : names;
 }
 
 SPEC(fewer_than_60_options_each_with_a_line_of_help_that_fits_a_screen)

@@ -106,13 +106,12 @@ enum burin_status burin_app_kv_dtype(
         enum burin_dtype *dtype,
         struct burin_error *err);
 
-/* Which of the limits is given, and what it says; BURIN_EUSAGE for more than one. */
-enum burin_status burin_app_limit(
+/* Which of the limits is given, and what it says. */
+void burin_app_limit(
         const struct burin_app *app,
         enum burin_limit *limit,
         int64_t *bytes,
-        double *fraction,
-        struct burin_error *err);
+        double *fraction);
 
 /* Fill app->graphs. BURIN_EUSAGE also for a step of more sequences than the command runs. */
 enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *err);

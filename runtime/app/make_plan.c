@@ -34,24 +34,17 @@ enum burin_status burin_app_kv_dtype(
 
 /* ---- What is asked for ------------------------------------------------------------------- */
 
-/* Exactly one holds, and giving one switches the default reserve off. */
-enum burin_status burin_app_limit(
+/* At most one is given (settings.c). That one, or KV of a size that is asked for, switches the
+ * default reserve off. */
+void burin_app_limit(
         const struct burin_app *app,
         enum burin_limit *limit,
         int64_t *bytes,
-        double *fraction,
-        struct burin_error *err)
+        double *fraction)
 {
     const struct burin_settings *settings = &app->settings;
-    const int n_kv = (settings->kv_tokens > 0) + settings->kv_bytes.given;
-    const int n = n_kv + settings->vram_limit.given + settings->vram_reserve.given +
-                  settings->vram_fraction.given;
-    if (n > 1)
-        return burin_fail(
-                err, BURIN_EUSAGE,
-                "give one of --kv-tokens, --kv-bytes, --vram-limit, --vram-reserve and "
-                "--vram-fraction");
-    *limit = n_kv ? BURIN_LIMIT_RESERVE : BURIN_LIMIT_RESERVE_DEFAULT;
+    const bool has_pool = settings->kv_tokens > 0 || settings->kv_bytes.given;
+    *limit = has_pool ? BURIN_LIMIT_RESERVE : BURIN_LIMIT_RESERVE_DEFAULT;
     *bytes = 0;
     *fraction = 0;
     if (settings->vram_limit.given) {
@@ -64,7 +57,6 @@ enum burin_status burin_app_limit(
         *limit = BURIN_LIMIT_FRACTION;
         *fraction = settings->vram_fraction.number;
     }
-    return BURIN_OK;
 }
 
 /* Commands that start have no --parallel: a step is one sequence's. */
@@ -90,8 +82,6 @@ enum burin_status burin_app_graphs(struct burin_app *app, struct burin_error *er
     const struct burin_texts *texts = &app->settings.graphs;
     app->graphs = (struct burin_graphs){ .none = app->settings.eager };
     enum burin_status status = BURIN_OK;
-    if (app->settings.eager && texts->n)
-        return burin_fail(err, BURIN_EUSAGE, "--eager has no graphs, --graphs names some");
     for (int i = 0; i < texts->n && !status; i++)
         status = burin_graphs_parse(&app->graphs, texts->values[i], err);
     return status || app->command == BURIN_PLAN ? status : check_steps(app, err);
@@ -210,9 +200,7 @@ enum burin_status burin_app_make_plan(
     request->graphs = app->graphs;
     if (!status)
         status = read_assumptions(settings->assume, request, err);
-    if (!status)
-        status = burin_app_limit(
-                app, &request->limit, &request->limit_bytes, &request->limit_fraction, err);
+    burin_app_limit(app, &request->limit, &request->limit_bytes, &request->limit_fraction);
     if (!status)
         status = find_card(app, &request->card, err);
     if (!status)

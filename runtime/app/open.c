@@ -92,9 +92,7 @@ enum burin_status burin_app_options(
     enum burin_status status = check_target(app, err);
     if (!status)
         status = burin_app_graphs(app, err);
-    if (!status)
-        status = burin_app_limit(
-                app, &options->limit, &options->limit_bytes, &options->limit_fraction, err);
+    burin_app_limit(app, &options->limit, &options->limit_bytes, &options->limit_fraction);
     return status ? status
                   : burin_app_kv_dtype(
                             app, &options->kv_dtype_given, &options->kv_dtype, err);

@@ -1,6 +1,8 @@
 #include "runtime/app/settings.h"
 
+#include "runtime/base/put.h"
 #include "runtime/base/units.h"
+#include "runtime/device/machine.h"
 #include "runtime/plan/plan.h"
 
 #include <ctype.h>
@@ -28,6 +30,7 @@ enum kind {
     FLAG,
     TEXT,
     TEXTS,
+    DEVICE,   /* a text that names one */
     PICTURES, /* files; PICTURES and VIDEOS share a list, in order */
     VIDEOS,
     INTEGER,
@@ -153,7 +156,7 @@ static const struct option options[] = {
     { "--exact", NULL, NULL, "compute in f32 throughout", SIZED | INFO, FLAG, FIELD(exact),
       0, 0, NULL, NULL },
     { "-dev --device", NULL, "DEVICE",
-      "auto, cpu, cuda or cuda:1; auto takes a GPU that can run it", SIZED, TEXT,
+      "auto, cpu, cuda or cuda:1; auto takes a GPU that can run it", SIZED, DEVICE,
       FIELD(device), 0, 0, NULL, NULL },
     { "--target", NULL, "FAMILY", "avx512, portable, sm80 ...; default: what is there",
       SIZED | INFO, TEXT, FIELD(target), 0, 0, NULL, NULL },
@@ -166,8 +169,8 @@ static const struct option options[] = {
     { "--vram-reserve", "--memory-reserve", "SIZE", "memory to leave for others", SIZED,
       GIVEN_BYTES, FIELD(vram_reserve), 0, 0, NULL, NULL },
     { "--vram-fraction", "--gpu-memory-utilization --mem-fraction-static", "F",
-      "share of the memory that may be used", SIZED, GIVEN_REAL, FIELD(vram_fraction), 0, 1,
-      NULL, NULL },
+      "share of the memory that may be used", SIZED, GIVEN_SHARE, FIELD(vram_fraction), 0,
+      1, NULL, NULL },
     { "--wait-for-vram", NULL, "SECONDS", "for a GPU's memory to become free", ENGINE,
       SECONDS, FIELD(wait_for_vram), 0, 86400, "0", NULL },
     { "--card", NULL, "CARD", "plan for it: rtx5090, or 8GiB, or 23.46GiB,sm_120", PLAN,
@@ -498,12 +501,21 @@ static enum burin_status set(
     void *field = field_of(settings, option);
     enum burin_status status = BURIN_OK;
     double number = 0;
+    int device;
     switch (option->kind) {
     case FLAG:
         return read_flag(field, from, text, err);
     case TEXT:
         *(const char **)field = text;
         return BURIN_OK;
+    case DEVICE:
+        *(const char **)field = text;
+        return burin_machine_device(text, &device)
+                       ? BURIN_OK
+                       : burin_fail(
+                                 err, BURIN_EUSAGE,
+                                 "%s is auto, cpu, cuda or cuda:1, not '%.40s'", from->name,
+                                 text);
     case TEXTS: {
         struct burin_texts *texts = field;
         if (texts->n == BURIN_MAX_LIST)
@@ -580,6 +592,134 @@ static enum burin_status set(
     return BURIN_OK;
 }
 
+/* ---- Options that know of each other ---------------------------------------------- */
+
+/* Where an option's value came from. */
+enum origin { DEFAULT, ENVIRONMENT, LINE };
+
+/* Of these only one holds. The command line's switches the environment's off; two of one origin
+ * are refused. */
+enum { MAX_RIVALS = 3 };
+static const struct {
+    int n;
+    size_t fields[MAX_RIVALS];
+    const char *why;
+} rivals[] = {
+    { 3,
+      { FIELD(vram_limit), FIELD(vram_reserve), FIELD(vram_fraction) },
+      "each says what may be used of the memory" },
+    { 2, { FIELD(kv_tokens), FIELD(kv_bytes) }, "each says how much KV holds" },
+    { 2, { FIELD(graphs), FIELD(eager) }, "one has no graphs, the other names some" },
+    { 2, { FIELD(card), FIELD(device) }, "each says what is planned for" },
+};
+enum { N_RIVALS = sizeof rivals / sizeof *rivals };
+
+/* Whether a value of `option` leaves none to `other`. */
+static bool replaces(const struct option *option, const struct option *other)
+{
+    bool both = option->field == other->field && option->kind != NOTED;
+    for (int i = 0; i < N_RIVALS && !both; i++) {
+        int n = 0;
+        for (int k = 0; k < rivals[i].n; k++)
+            n += (rivals[i].fields[k] == option->field) +
+                 (rivals[i].fields[k] == other->field);
+        both = n == 2;
+    }
+    return both;
+}
+
+/* What the environment said is gone with the first on the command line that replaces it. */
+static void forget_environment(
+        struct burin_settings *settings, const struct option *option, enum origin *origins)
+{
+    static const size_t sizes[] = {
+        [FLAG] = sizeof(bool),
+        [TEXT] = sizeof(const char *),
+        [DEVICE] = sizeof(const char *),
+        [TEXTS] = sizeof(struct burin_texts),
+        [PICTURES] = sizeof(struct burin_attachments),
+        [VIDEOS] = sizeof(struct burin_attachments),
+        [INTEGER] = sizeof(int),
+        [GIVEN_BYTES] = sizeof(struct burin_given),
+        [GIVEN_SHARE] = sizeof(struct burin_given),
+        [NOTED] = 0,
+    };
+    for (int i = 0; i < N_OPTIONS; i++) {
+        if (origins[i] != ENVIRONMENT || !replaces(option, &options[i]))
+            continue;
+        memset(field_of(settings, &options[i]), 0, sizes[options[i].kind]);
+        origins[i] = DEFAULT;
+    }
+}
+
+/* "--vram-limit", "BURIN_VRAM_LIMIT": as it was given. */
+static void given_name(int i, const enum origin *origins, char *name, size_t capacity)
+{
+    if (origins[i] == LINE)
+        main_name(&options[i], name, capacity);
+    else
+        variable_name(&options[i], name, capacity);
+}
+
+static enum burin_status check_rivals(const enum origin *origins, struct burin_error *err)
+{
+    for (int i = 0; i < N_RIVALS; i++) {
+        int first = -1;
+        for (int k = 0; k < N_OPTIONS; k++) {
+            bool among = false;
+            for (int f = 0; f < rivals[i].n; f++)
+                among |= options[k].field == rivals[i].fields[f];
+            if (!among || !origins[k])
+                continue;
+            char one[64], other[64];
+            if (first >= 0) {
+                given_name(first, origins, one, sizeof one);
+                given_name(k, origins, other, sizeof other);
+                return burin_fail(
+                        err, BURIN_EUSAGE, "give one of %s and %s: %s", one, other,
+                        rivals[i].why);
+            }
+            first = k;
+        }
+    }
+    return BURIN_OK;
+}
+
+/* A CPU that was asked for by name does nothing of what only a GPU does; what the environment
+ * says, or for `auto`, is for the machine that has one. */
+static enum burin_status check_cpu(
+        const struct burin_settings *settings,
+        const enum origin *origins,
+        struct burin_error *err)
+{
+    static const size_t fields[] = { FIELD(graphs), FIELD(graph_padding), FIELD(fast_gemm),
+                                     FIELD(wait_for_vram) };
+    char names[128] = "";
+    struct burin_put put = { names, sizeof names, 0 };
+    bool on_cpu = false;
+    bool graphs = false;
+    for (int i = 0; i < settings->graphs.n; i++)
+        graphs |= strcmp(settings->graphs.values[i], "none") != 0;
+    for (int i = 0; i < N_OPTIONS; i++) {
+        if (origins[i] != LINE)
+            continue;
+        on_cpu |= options[i].kind == DEVICE && strcmp(settings->device, "cpu") == 0;
+        for (size_t k = 0; k < sizeof fields / sizeof *fields; k++) {
+            char name[48];
+            if (options[i].field != fields[k] ||
+                (options[i].field == FIELD(graphs) && !graphs))
+                continue;
+            main_name(&options[i], name, sizeof name);
+            burin_put(&put, "%s%s", put.used ? ", " : "", name);
+        }
+    }
+    if (!on_cpu || !put.used)
+        return BURIN_OK;
+    return burin_fail(
+            err, BURIN_EUSAGE,
+            "--device cpu has no use for what only a GPU does: leave out %s", names);
+}
+
 /* ---- Reading --------------------------------------------------------------------- */
 
 static enum burin_status read_defaults(
@@ -597,8 +737,19 @@ static enum burin_status read_defaults(
     return BURIN_OK;
 }
 
+/* A flag that is off is as good as not given. */
+static enum origin origin_of(
+        struct burin_settings *settings, const struct option *option, enum origin origin)
+{
+    const bool off = option->kind == FLAG && !*(const bool *)field_of(settings, option);
+    return off ? DEFAULT : origin;
+}
+
 static enum burin_status read_environment(
-        struct burin_settings *settings, unsigned commands, struct burin_error *err)
+        struct burin_settings *settings,
+        unsigned commands,
+        enum origin *origins,
+        struct burin_error *err)
 {
     for (int i = 0; i < N_OPTIONS; i++) {
         const struct option *option = &options[i];
@@ -613,21 +764,9 @@ static enum burin_status read_environment(
         enum burin_status status = set(settings, &from, text, err);
         if (status)
             return status;
+        origins[i] = origin_of(settings, option, ENVIRONMENT);
     }
     return BURIN_OK;
-}
-
-/* The first of a list's options on the command line empties it of what the environment said. */
-static void forget_environment(
-        struct burin_settings *settings, const struct option *option, const bool *seen)
-{
-    for (int i = 0; i < N_OPTIONS; i++)
-        if (seen[i] && options[i].field == option->field)
-            return;
-    if (option->kind == TEXTS)
-        ((struct burin_texts *)field_of(settings, option))->n = 0;
-    if (option->kind == PICTURES || option->kind == VIDEOS)
-        ((struct burin_attachments *)field_of(settings, option))->n = 0;
 }
 
 /* One option at argv[i]; *used is how many arguments it took. */
@@ -636,7 +775,7 @@ static enum burin_status read_option(
         enum burin_command command,
         int left,
         const char **argv,
-        bool *seen,
+        enum origin *origins,
         int *used,
         struct burin_error *err)
 {
@@ -651,21 +790,27 @@ static enum burin_status read_option(
     snprintf(name, sizeof name, "%.*s", (int)length, argument);
     const struct source from = { option, name };
     *used = 1;
-    if (option->kind == FLAG)
-        return set(settings, &from, equals ? equals + 1 : "1", err);
-
-    const char *text = equals ? equals + 1 : left > 1 ? argv[1] : NULL;
+    const char *text = equals                 ? equals + 1
+                       : option->kind == FLAG ? "1"
+                       : left > 1             ? argv[1]
+                                              : NULL;
     const bool is_option =
             text && !equals && text[0] == '-' && find(1u << command, text, strlen(text));
     if (!text || is_option)
         return burin_fail(
                 err, BURIN_EUSAGE, "%s needs %s behind it%s%s", name, option->value,
                 is_option ? ", found the option " : "", is_option ? text : "");
-    if (!equals)
+    if (!equals && option->kind != FLAG)
         *used = 2;
-    forget_environment(settings, option, seen);
-    seen[option - options] = true;
-    return set(settings, &from, text, err);
+    /* A list is emptied before it is filled; a flag may be given to say that it is off. */
+    const bool flag = option->kind == FLAG;
+    if (!flag)
+        forget_environment(settings, option, origins);
+    const enum burin_status status = set(settings, &from, text, err);
+    origins[option - options] = origin_of(settings, option, LINE);
+    if (flag && origins[option - options])
+        forget_environment(settings, option, origins);
+    return status;
 }
 
 enum burin_status burin_settings_read(
@@ -676,11 +821,11 @@ enum burin_status burin_settings_read(
         struct burin_error *err)
 {
     *settings = (struct burin_settings){ .words = argv };
+    enum origin origins[N_OPTIONS] = { DEFAULT };
     enum burin_status status = read_defaults(settings, 1u << command, err);
     if (!status)
-        status = read_environment(settings, 1u << command, err);
+        status = read_environment(settings, 1u << command, origins, err);
 
-    bool seen[N_OPTIONS] = { false };
     bool only_words = false;
     for (int i = 0; i < argc && !status;) {
         int used = 1;
@@ -690,10 +835,15 @@ enum burin_status burin_settings_read(
         } else if (strcmp(argument, "--") == 0) {
             only_words = true;
         } else {
-            status = read_option(settings, command, argc - i, argv + i, seen, &used, err);
+            status =
+                    read_option(settings, command, argc - i, argv + i, origins, &used, err);
         }
         i += used;
     }
+    if (!status && !settings->help)
+        status = check_rivals(origins, err);
+    if (!status && !settings->help)
+        status = check_cpu(settings, origins, err);
     return status;
 }
 

@@ -6,7 +6,8 @@
  * row are ours and are shown; others that people know from elsewhere are accepted silently.
  *
  * Order    Defaults, then the environment (BURIN_ and the long name: BURIN_CTX_SIZE), then
- *          the command line.
+ *          the command line, which also switches off what the environment says by another
+ *          option of which only one holds: --vram-limit and BURIN_VRAM_RESERVE.
  * Memory   Settings hold pointers into argv and the environment, and nothing else.
  * Threads  One (it reads the environment). */
 #ifndef BURIN_APP_SETTINGS_H
@@ -137,7 +138,8 @@ struct burin_settings {
 };
 
 /* Read defaults, environment and argv[0 ... argc - 1] (the command's name left out).
- * BURIN_EUSAGE says which argument, what it was, and what is near or allowed. */
+ * BURIN_EUSAGE says which argument, what it was, and what is near or allowed; which two are
+ * given of which only one holds; what --device cpu has no use for. */
 enum burin_status burin_settings_read(
         struct burin_settings *settings,
         enum burin_command command,

@@ -167,7 +167,8 @@ enum burin_status burin_card_limit(
     case BURIN_LIMIT_FRACTION:
         if (!(fraction > 0 && fraction <= 1))
             return burin_fail(
-                    err, BURIN_EUSAGE, "--vram-fraction %g is outside 0 ... 1", fraction);
+                    err, BURIN_EUSAGE, "--vram-fraction %g is not above 0 and at most 1",
+                    fraction);
         if (known)
             *limit = (int64_t)((double)card->total_bytes * fraction);
         break;

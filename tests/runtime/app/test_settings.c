@@ -158,6 +158,80 @@ SPEC(the_example_of_graphs_is_one_that_the_command_takes)
     assert_non_null(strstr(help_of(BURIN_EVAL), "or step=1 (repeat: encode_image=70,280)"));
 }
 
+SPEC(two_of_which_one_holds_are_refused_by_their_names)
+{
+    assert_refused(
+            BURIN_RUN, "--vram-limit 1GiB --vram-reserve 2GiB",
+            "give one of --vram-limit and --vram-reserve");
+    assert_refused(
+            BURIN_RUN, "--kv-cache-memory-bytes 1GiB --kv-tokens 7",
+            "give one of --kv-tokens and --kv-bytes");
+    assert_refused(
+            BURIN_RUN, "--eager --graphs step=1", "give one of --graphs and --eager");
+    assert_refused(
+            BURIN_PLAN, "--card l4 --device cuda:1", "give one of --device and --card");
+    setenv("BURIN_VRAM_FRACTION", "0.5", 1);
+    setenv("BURIN_VRAM_LIMIT", "1GiB", 1);
+    assert_refused(BURIN_RUN, "", "give one of BURIN_VRAM_LIMIT and BURIN_VRAM_FRACTION");
+    unsetenv("BURIN_VRAM_FRACTION");
+    unsetenv("BURIN_VRAM_LIMIT");
+
+    /* How much KV holds is no limit of all that is used. */
+    const struct burin_settings both =
+            settings_of(BURIN_RUN, "--kv-tokens 64 --vram-limit 1GiB");
+    assert_true(both.kv_tokens == 64 && both.vram_limit.given);
+    assert_int_equal(settings_of(BURIN_RUN, "--eager=0 --graphs step=1").graphs.n, 1);
+}
+
+SPEC(the_command_line_switches_off_what_the_environment_says_in_another_way)
+{
+    setenv("BURIN_VRAM_RESERVE", "1GiB", 1);
+    setenv("BURIN_KV_BYTES", "1GiB", 1);
+    setenv("BURIN_GRAPHS", "step=1", 1);
+    setenv("BURIN_DEVICE", "cuda:1", 1);
+    struct burin_settings settings =
+            settings_of(BURIN_PLAN, "--vram-limit 2GiB --kv-tokens 7 --eager --card l4");
+    assert_true(settings.vram_limit.given && !settings.vram_reserve.given);
+    assert_true(settings.kv_tokens == 7 && !settings.kv_bytes.given);
+    assert_true(settings.eager && !settings.graphs.n);
+    assert_true(settings.card && !settings.device);
+
+    settings = settings_of(BURIN_PLAN, "--kv-tokens 7 --eager=0");
+    assert_true(settings.vram_reserve.given); /* a limit, which KV is within */
+    assert_int_equal(settings.graphs.n, 1);
+    unsetenv("BURIN_VRAM_RESERVE");
+    unsetenv("BURIN_KV_BYTES");
+    unsetenv("BURIN_GRAPHS");
+    unsetenv("BURIN_DEVICE");
+}
+
+SPEC(a_device_that_is_none_is_refused_whatever_the_command)
+{
+    assert_refused(BURIN_EVAL, "--device gpu", "--device is auto, cpu, cuda or cuda:1");
+    assert_refused(BURIN_PLAN, "-dev cuda:-1 --card l4", "-dev is auto, cpu, cuda or");
+    setenv("BURIN_DEVICE", "cuda:99999999999999", 1);
+    assert_refused(BURIN_BENCH, "", "BURIN_DEVICE is auto, cpu, cuda or cuda:1");
+    unsetenv("BURIN_DEVICE");
+    assert_string_equal(settings_of(BURIN_RUN, "--device cuda:3").device, "cuda:3");
+}
+
+SPEC(what_only_a_GPU_does_is_not_asked_of_a_CPU)
+{
+    assert_refused(
+            BURIN_RUN, "--device cpu --graphs step=1 --fast-gemm --wait-for-vram 3",
+            "leave out --wait-for-vram, --graphs, --fast-gemm");
+    assert_refused(
+            BURIN_PLAN, "--graph-padding 3 --device cpu", "leave out --graph-padding");
+
+    /* What is true of a CPU, what a GPU may be asked, and what a machine's environment says. */
+    settings_of(BURIN_RUN, "--device cpu --graphs none");
+    settings_of(BURIN_RUN, "--device cpu --eager");
+    settings_of(BURIN_RUN, "--device auto --fast-gemm");
+    setenv("BURIN_FAST_GEMM", "1", 1);
+    settings_of(BURIN_RUN, "--device cpu");
+    unsetenv("BURIN_FAST_GEMM");
+}
+
 SPEC(a_context_of_zero_is_the_model_s_own)
 {
     assert_int_equal(settings_of(BURIN_RUN, "-c 0").n_ctx, -1);
@@ -188,6 +262,9 @@ SPEC(numbers_are_whole_where_they_count_and_within_their_range)
     assert_refused(BURIN_RUN, "--top-p 1.01", "--top-p goes from 0 to 1, not 1.01");
     assert_refused(BURIN_RUN, "--top-p 0", "--top-p is above 0 and at most 1, not 0");
     assert_refused(BURIN_RUN, "--top-p 1e-99", "--top-p is above 0 and at most 1");
+    assert_refused(
+            BURIN_RUN, "--vram-fraction 0",
+            "--vram-fraction is above 0 and at most 1, not 0");
     assert_refused(BURIN_RUN, "--temp nan", "--temp takes a number, not 'nan'");
     assert_refused(BURIN_RUN, "--temp ten", "--temp takes a number, not 'ten'");
     assert_refused(BURIN_RUN, "-t 2000", "-t goes from -1 to 1024, not 2000");

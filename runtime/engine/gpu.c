@@ -78,12 +78,24 @@ bool burin_gpu_used(struct burin_gpu *gpu, int64_t *bytes)
     return gpu->nvml_device && !gpu->has_context; /* nothing yet */
 }
 
+/* Where we are on the card and none of its processes has our number, any of them may be us. */
+static bool are_others(
+        const struct burin_gpu *gpu, const struct burin_nvml_process *processes, int n)
+{
+    bool listed = !gpu->has_context;
+    for (int i = 0; i < n; i++)
+        listed |= processes[i].pid == (unsigned)getpid();
+    return listed;
+}
+
 void burin_gpu_others(struct burin_gpu *gpu, char *text, size_t capacity)
 {
     struct burin_nvml_process processes[MOST_PROCESSES];
     int n = read_processes(gpu, processes);
     struct burin_put put = { text, capacity, 0 };
     text[0] = '\0';
+    if (!are_others(gpu, processes, n))
+        return;
     for (int shown = 0; shown < 3; shown++) {
         int most = -1;
         for (int i = 0; i < n; i++)

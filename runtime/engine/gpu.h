@@ -2,8 +2,9 @@
  * memory looks like from outside.
  *
  * Numbers  Before there is a context NVML tells what is free, and at any time what a process has
- *          of a GPU. Where it is missing or refuses (containers, MIG), the device's own number is
- *          all there is: it changes with every process that uses it.
+ *          of a GPU. Where it is missing, refuses (MIG) or knows us by another number
+ *          (containers), the device's own number is all there is: it changes with every process
+ *          that uses it.
  * Units    Bytes.
  * Memory   The struct holds the tables of functions and must not be moved.
  * Threads  One at a time. */
@@ -55,7 +56,8 @@ enum burin_status burin_gpu_free(
 /* What this process has of it; false where nobody tells. */
 bool burin_gpu_used(struct burin_gpu *gpu, int64_t *bytes);
 
-/* "pid 4711, python, 2.10 GiB": the other processes, the largest first; "" where nobody tells. */
+/* "pid 4711, python, 2.10 GiB": the other processes, the largest first; "" where nobody tells,
+ * or tells us from them. */
 void burin_gpu_others(struct burin_gpu *gpu, char *text, size_t capacity);
 
 #endif

@@ -78,6 +78,7 @@ static int64_t taken_since(
     const struct look now = look(s);
     if (before->used >= 0 && now.used >= 0)
         return now.used > before->used ? now.used - before->used : 0;
+    s->untold = true;
     if (before->available < 0 || now.available < 0)
         return planned;
     const int64_t less = before->available - now.available;
@@ -317,15 +318,17 @@ static int64_t obtained(const struct burin_ledger *ledger)
     return sum;
 }
 
-/* From the begin, or from some point on. */
+/* From the begin, or at some point. */
 static void note_nvml(struct burin_start *s)
 {
-    if (!s->gpu->nvml_device)
+    if (s->untold)
         burin_start_remark(
                 s,
                 "NVML tells nothing (%.120s): what the driver takes is what the device has "
                 "less, and at most what was planned",
-                s->gpu->nvml_missing);
+                s->gpu->nvml_device
+                        ? "it lists no process that is this one, as in a container"
+                        : s->gpu->nvml_missing);
 }
 
 /* What is free and what is ours make less than there was. */
@@ -339,7 +342,13 @@ static void note_others(struct burin_start *s)
     const int64_t taken = obtained(s->ledger) - s->host_bytes;
     const int64_t gone = s->free_before - available - taken;
     burin_gpu_others(s->gpu, others, sizeof others);
-    if (gone > WORTH_A_WORD)
+    if (gone > WORTH_A_WORD && s->untold)
+        burin_start_note(
+                s,
+                "%s vanished while this started, to the driver or to another process: NVML "
+                "tells nothing, and they can't be told apart",
+                burin_human_bytes(gone).text);
+    else if (gone > WORTH_A_WORD)
         burin_start_note(
                 s, "%s vanished while this started, to another process%s%s%s",
                 burin_human_bytes(gone).text, others[0] ? " (" : "", others,

@@ -91,8 +91,9 @@ struct burin_start {
 
     /* Private. */
     int64_t free_before; /* -1: nobody told */
-    int64_t kv_bytes;    /* behind the addresses so far */
-    int64_t host_bytes;  /* booked, that the host will take of the same memory */
+    bool untold;      /* what the driver took is what the device had less, once at least */
+    int64_t kv_bytes; /* behind the addresses so far */
+    int64_t host_bytes; /* booked, that the host will take of the same memory */
     void *pinned[2];
 };
 

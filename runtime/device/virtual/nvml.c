@@ -106,12 +106,15 @@ CALL(nvmlDeviceGetMemoryInfo_v2,
 
 enum { NEIGHBOUR = BURIN_VIRTUAL_PROCESSES, N_PIDS };
 
-/* The process that is served has our number, the others have the next. */
+/* The process that is served has our number, the others have the next; all of them are others'
+ * numbers where ours are our own. */
 static unsigned pid_of(int process)
 {
     const struct burin_virtual_process *self = burin_virtual_self();
     const int own = (int)(self - self->machine->processes);
-    return (unsigned)getpid() + (unsigned)((process - own + N_PIDS) % N_PIDS);
+    const unsigned first =
+            (unsigned)getpid() + (self->machine->options.foreign_pids ? 7 : 0);
+    return first + (unsigned)((process - own + N_PIDS) % N_PIDS);
 }
 
 CALL(nvmlDeviceGetComputeRunningProcesses_v3,

@@ -50,6 +50,7 @@ struct burin_virtual_options {
     int driver_version;   /* as cuDriverGetVersion() says it */
     size_t granule;       /* a power of two; everything on a card takes whole ones */
     bool no_vmm;          /* a platform without virtual memory management */
+    bool foreign_pids;    /* NVML numbers processes as we do not, as in a container */
     size_t address_bytes; /* that can be reserved in all; 0: no limit */
 
     /* What the driver takes by itself. */

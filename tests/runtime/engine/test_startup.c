@@ -282,6 +282,22 @@ SPEC(where_NVML_refuses_it_is_said_and_what_the_device_has_less_counts)
     end();
 }
 
+SPEC(in_a_container_what_the_driver_takes_beyond_the_plan_is_not_blamed_on_another)
+{
+    plan_on(4 * GIB);
+    make_machine();
+    card.foreign_pids = true;
+    card.context_bytes += 200 * (size_t)MIB;
+    remake_machine();
+
+    must_start();
+
+    assert_true(noted("NVML tells nothing (it lists no process that is this one"));
+    assert_true(told("200 MiB vanished while this started, to the driver or to another"));
+    assert_false(noted("pid "));
+    end();
+}
+
 SPEC(without_NVML_what_a_neighbour_takes_is_not_booked_to_us_beyond_the_plan)
 {
     plan_on(16 * GIB);

@@ -96,9 +96,9 @@ static const char *pool_option(const struct burin_start *s)
 static void advise_pool(const struct burin_start *s, int64_t n_pages, struct burin_put *put)
 {
     const int64_t tokens = tokens_of(s, n_pages);
-    burin_put(
-            put, "Smallest change: %s %lld", pool_option(s),
-            (long long)(n_pages * (s->request->kv_bytes ? page_bytes(s) : s->plan->kv->page_tokens)));
+    const int64_t each = s->request->kv_bytes ? page_bytes(s) : s->plan->kv->page_tokens;
+    const int64_t pool = n_pages * each;
+    burin_put(put, "Smallest change: %s %lld", pool_option(s), (long long)pool);
     if (s->request->n_ctx > tokens)
         burin_put(put, " --ctx-size %lld", (long long)tokens);
 }

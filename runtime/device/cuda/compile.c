@@ -409,24 +409,32 @@ static int take_next(struct compilation *c)
     return kernel;
 }
 
+/* False: there is none. */
+static bool compile_next(struct compiler *compiler)
+{
+    struct compilation *c = compiler->compilation;
+    struct burin_error error = { .status = BURIN_OK };
+    const int kernel = take_next(c);
+    if (kernel < 0)
+        return false;
+    const enum burin_status status = compile_kernel(compiler, kernel, &error);
+    pthread_mutex_lock(&c->lock);
+    c->n_done++;
+    if (status && !c->status) {
+        c->status = status;
+        c->error = error;
+    }
+    pthread_cond_signal(&c->moved);
+    pthread_mutex_unlock(&c->lock);
+    return true;
+}
+
 static void *compile_until_done(void *argument)
 {
     struct compiler *compiler = argument;
     struct compilation *c = compiler->compilation;
-    struct burin_error error = { .status = BURIN_OK };
-    int kernel;
-
-    while ((kernel = take_next(c)) >= 0) {
-        const enum burin_status status = compile_kernel(compiler, kernel, &error);
-        pthread_mutex_lock(&c->lock);
-        c->n_done++;
-        if (status && !c->status) {
-            c->status = status;
-            c->error = error;
-        }
-        pthread_cond_signal(&c->moved);
-        pthread_mutex_unlock(&c->lock);
-    }
+    while (compile_next(compiler))
+        ;
     pthread_mutex_lock(&c->lock);
     c->n_running--;
     pthread_cond_signal(&c->moved);
@@ -456,8 +464,8 @@ static void watch(struct compilation *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Threads that do not start leave their work to the others; without any it is the caller's.
- * */
+/* Threads that do not start leave their work to the others; without any it is the caller's, who
+ * tells between two kernels. */
 static void run_compilers(struct compilation *c, struct compiler *compilers, int n)
 {
     sigset_t all;
@@ -475,11 +483,9 @@ static void run_compilers(struct compilation *c, struct compiler *compilers, int
     pthread_mutex_lock(&c->lock);
     c->n_running -= n - n_started;
     pthread_mutex_unlock(&c->lock);
-    if (n_started == 0) {
-        c->n_running = 1;
-        compile_until_done(&compilers[0]);
-    }
-    watch(c);
+    do
+        watch(c);
+    while (n_started == 0 && compile_next(&compilers[0]));
     for (int i = 0; i < n_started; i++)
         pthread_join(compilers[i].thread, NULL);
 }

@@ -294,6 +294,36 @@ SPEC(progress_may_stop_it)
     assert_int_equal(compile_all(&code, "sm_80", &how, NULL), BURIN_ESTOPPED);
 }
 
+static bool stop_after_one(void *context, int done, int total)
+{
+    (void)context, (void)total;
+    return done < 1;
+}
+
+SPEC(where_no_thread_starts_progress_is_told_between_two_kernels)
+{
+    int seen[2] = { 0, -1 };
+    struct burin_compiling how = {
+        .nvrtc = &nvrtc, .n_threads = 2, .progress = count_calls, .context = seen
+    };
+    pthread_attr_t before, boundless;
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    assert_int_equal(pthread_attr_init(&boundless), 0);
+    assert_int_equal(pthread_attr_setstacksize(&boundless, (size_t)1 << 52), 0);
+    assert_int_equal(pthread_setattr_default_np(&boundless), 0);
+    assert_int_equal(compile_all(&code, "sm_80", &how, NULL), BURIN_OK);
+    how.progress = stop_after_one;
+    const enum burin_status stopped = compile_all(&code, "sm_80", &how, NULL);
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+    pthread_attr_destroy(&boundless);
+    pthread_attr_destroy(&before);
+
+    assert_int_equal(seen[0], 4);
+    assert_int_equal(seen[1], 3);
+    assert_int_equal(stopped, BURIN_ESTOPPED);
+    assert_int_equal(fake.n_compiled, 1);
+}
+
 /* ---- What is there already ----------------------------------------------------------- */
 
 SPEC(what_was_compiled_once_is_taken_from_the_cache)

@@ -102,8 +102,8 @@ static void overview(const struct burin_app *app, FILE *out)
     for (int i = 0; i < BURIN_N_COMMANDS; i++)
         fprintf(out, "  %s %s\n", app->program, commands[i].examples[0]);
     fprintf(out,
-            "\nexit codes: 0 done, 1 failed, 2 usage, 3 does not fit, 4 weights missing or "
-            "wrong,\n130 interrupted\n");
+            "\nexit codes: 0 done, 1 failed, 2 usage, 3 does not fit, 4 something needed\n"
+            "is missing or wrong (weights, a driver, NVRTC), 130 interrupted\n");
 }
 
 static void command_help(const struct burin_app *app, FILE *out)

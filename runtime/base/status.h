@@ -50,7 +50,7 @@ enum burin_status burin_fail_at(
         ...) __attribute__((format(printf, 5, 6)));
 
 /* The exit code of a command that ended so: 0 done, 1 failed, 2 usage, 3 does not fit,
- * 4 weights missing or wrong, 130 interrupted. */
+ * 4 something needed is missing or wrong (weights, a driver, NVRTC), 130 interrupted. */
 int burin_exit_code(enum burin_status status);
 
 #endif

@@ -263,7 +263,8 @@ for command in ("run", "eval", "bench", "tokenize", "plan", "info"):
     expect(f"{command} --help", page, 0, out=["usage:", "examples:", burin.SMOLLM2])
     check(f"{command} --help is one screen", len(page.out.splitlines()) <= 50,
           len(page.out.splitlines()))
-expect("--help", call("--help", model=False), 0, out=["usage:", "exit codes:"])
+expect("--help", call("--help", model=False), 0,
+       out=["usage:", "exit codes:", "is missing or wrong (weights, a driver, NVRTC)"])
 expect("--version", call("--version", model=False), 0, out=[burin.SMOLLM2])
 
 # ---- The plan before there is a binary --------------------------------------------------

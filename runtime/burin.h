@@ -114,7 +114,7 @@ struct burin_engine_info {
     const char
             *no_gpu; /* why it is the CPU, or not an earlier GPU, where one was looked for;
                            else "" */
-    bool passed_gpu; /* a GPU was there, and not taken because of that */
+    bool passed_gpu; /* a GPU was there or its driver was named, and not taken because of that */
     const struct burin_model *model;
     const struct burin_family *family;
     const struct burin_kv_layout *kv;

@@ -31,7 +31,7 @@ struct burin_engine {
     bool on_gpu;
     char device_name[112]; /* "cpu", "cuda:0, NVIDIA ..." */
     char no_gpu[1024];     /* why not, or not an earlier one, where one was looked for */
-    bool passed_gpu;       /* there was one all the same */
+    bool passed_gpu;       /* there was one all the same, or a driver was named */
     struct burin_cpu cpu;  /* its threads, where no GPU is used */
     struct burin_gpu gpu;
     const struct burin_family *gpu_family;

@@ -191,7 +191,7 @@ static void pass_over(
     if (there)
         burin_put(&put, "cuda:%d: ", index);
     burin_put(&put, "%.*s", n < MOST ? n : MOST, why->message);
-    engine->passed_gpu |= there;
+    engine->passed_gpu |= there || burin_driver_is_named();
 }
 
 /* The first from `index` on that can run the model; false: there is none. */

@@ -2,7 +2,8 @@
 """tests/models/test_without_cuda.py -- One binary for machines with and without CUDA: what
 `--device` says where the driver's library is not there, is the toolkit's stub, is too old or
 has no GPU. `auto` answers on the CPU all the same, and says why when it is asked; where there
-is a GPU, without being asked."""
+is a GPU, or its driver is named, without being asked."""
+import ctypes.util
 import os
 import subprocess
 import sys
@@ -35,8 +36,8 @@ def expect(name, done, code, words):
 
 # What a machine is like, and what its user reads.
 machines = {
-    "no library": ({"BURIN_CUDA_DRIVER": "/nowhere/libcuda.so.1"},
-                   ["NVIDIA's driver is not there", "/nowhere/libcuda.so.1", "install it"]),
+    "another library": ({"BURIN_CUDA_DRIVER": "/nowhere/libcuda.so.1"},
+                        ["BURIN_CUDA_DRIVER names /nowhere/libcuda.so.1, which does not open"]),
     "the toolkit's stub": ({"BURIN_CUDA_DRIVER": str(fake), "FAKE_INIT": "34"},
                            ["the CUDA toolkit's stub", "Install NVIDIA's driver"]),
     "a driver too old": ({"BURIN_CUDA_DRIVER": str(fake), "FAKE_VERSION": "11080"},
@@ -50,8 +51,14 @@ for name, (env, words) in machines.items():
     auto = call("-v", **env)
     expect(f"{name}: auto says why it is on the CPU", auto, 0, ["on the CPU: ", words[0]])
     report.line(auto.stdout == answer.stdout, f"{name}: auto answers as the CPU does")
-quiet = call(**machines["no library"][0])
-report.line("on the CPU" not in quiet.stderr, "no library: auto does not speak of it unasked")
+    unasked = call(**env)
+    expect(f"{name}: auto says so unasked, of a driver that is named", unasked, 0,
+           ["on the CPU: ", words[0]])
+if not ctypes.util.find_library("cuda"):
+    expect("no library: --device cuda is refused", call("--device", "cuda"), 4,
+           ["NVIDIA's driver is not there", "install it"])
+    report.line("on the CPU" not in call().stderr, "no library: auto does not speak of it unasked")
+    expect("no library: but when it is asked", call("-v"), 0, ["on the CPU: NVIDIA's driver"])
 
 # A GPU that is there and not taken (tests/gpu): without NVRTC, too small, of no use for the request.
 gpu = burin.BIN / "tests" / "libburin-gpu.so.1"

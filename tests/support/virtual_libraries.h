@@ -22,6 +22,11 @@ void burin_driver_close(struct burin_driver *driver)
     *driver = (struct burin_driver){ 0 };
 }
 
+bool burin_driver_is_named(void)
+{
+    return false;
+}
+
 static bool nvrtc_is_missing;
 
 enum burin_status burin_nvrtc_open(

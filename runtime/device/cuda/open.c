@@ -117,12 +117,21 @@ static enum burin_status fill_driver(struct burin_driver *driver, struct burin_e
     return result ? refuse_driver(driver, result, err) : BURIN_OK;
 }
 
+bool burin_driver_is_named(void)
+{
+    return set("BURIN_CUDA_DRIVER") != NULL;
+}
+
 enum burin_status burin_driver_open(struct burin_driver *driver, struct burin_error *err)
 {
     *driver = (struct burin_driver){ 0 };
     const char *found = NULL;
     const char *why = NULL;
     driver->library = open_library("BURIN_CUDA_DRIVER", "libcuda.so.1", &found, &why);
+    if (!driver->library && burin_driver_is_named())
+        return burin_fail(
+                err, BURIN_EMISSING, "BURIN_CUDA_DRIVER names %s, which does not open: %s",
+                burin_show(burin_span_of(found)).text, why);
     if (!driver->library)
         return burin_fail(
                 err, BURIN_EMISSING, "NVIDIA's driver is not there (%s): install it", why);

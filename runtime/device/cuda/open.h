@@ -18,6 +18,8 @@
 #include "runtime/device/cuda/nvml.h"
 #include "runtime/device/cuda/nvrtc.h"
 
+#include <stdbool.h>
+
 /* The least version of the driver that we run on: its graphs take 4 times less memory a
  * node than those before it. As cuDriverGetVersion() says it. */
 enum { BURIN_LEAST_DRIVER = 12040 };
@@ -26,6 +28,9 @@ enum { BURIN_LEAST_DRIVER = 12040 };
  * stub, there is no device, or the driver is older than BURIN_LEAST_DRIVER. */
 enum burin_status burin_driver_open(struct burin_driver *driver, struct burin_error *err);
 void burin_driver_close(struct burin_driver *driver);
+
+/* Whether $BURIN_CUDA_DRIVER says where: then a GPU is meant to be there. */
+bool burin_driver_is_named(void);
 
 /* The newest that makes code for a driver of that version, 13000; 0: the newest. */
 enum burin_status burin_nvrtc_open(

@@ -3,6 +3,7 @@
 #include "runtime/device/cuda/open.h"
 #include "tests/support/test.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,10 +49,20 @@ SPEC(a_driver_that_answers_is_opened_with_every_function)
     assert_null(driver.library);
 }
 
-SPEC(without_a_library_it_says_what_is_not_there_and_to_install_it)
+SPEC(a_driver_that_is_named_and_does_not_open_is_told_with_its_variable)
 {
     setenv("BURIN_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
-    refused("/nowhere/libcuda.so.1");
+    refused("BURIN_CUDA_DRIVER names /nowhere/libcuda.so.1, which does not open: ");
+}
+
+SPEC(without_a_library_it_says_what_is_not_there_and_to_install_it)
+{
+    unsetenv("BURIN_CUDA_DRIVER");
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (library)
+        dlclose(library);
+    SKIP_UNLESS(!library);
+    refused("NVIDIA's driver is not there (libcuda.so.1: ");
     refused("install it");
 }
 

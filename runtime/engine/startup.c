@@ -2,6 +2,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/round.h"
+#include "runtime/base/span.h"
 #include "runtime/base/units.h"
 #include "runtime/device/cuda/cache.h"
 #include "runtime/engine/capture.h"
@@ -181,6 +182,12 @@ static enum burin_status load_kernels(struct burin_start *s, struct burin_error 
     if (!status)
         status = burin_cuda_load(
                 &s->gpu->cuda, s->plan->family->cuda, &compiling, &counts, err);
+    if (!status && counts.n_lost)
+        burin_start_note(
+                s,
+                "each start compiles %d kernels again: they can't be kept in %s; "
+                "BURIN_KERNEL_CACHE=FOLDER keeps them elsewhere",
+                counts.n_lost, burin_show(burin_span_of(compiling.cache)).text);
     burin_arena_close(&folder);
     return status ? status : book(s, "modules", &before, err);
 }

@@ -18,6 +18,12 @@ echo "1 2 3" >"$folder/ids"
 "$binary" eval --ids "$folder/ids" -m "$weights" -c 64 -b 8 >"$folder/out" 2>"$folder/log"
 says log "on cuda:0"
 
+# What a start takes from the user is told unasked, and not among what it answers.
+BURIN_KERNEL_CACHE=/dev/null/kernels "$binary" eval --ids "$folder/ids" -m "$weights" -c 64 -b 8 \
+    >"$folder/again" 2>"$folder/log"
+says log ": note: each start compiles .* kernels again: .* /dev/null/kernels"
+cmp "$folder/again" "$folder/out"
+
 "$binary" info --last-start >"$folder/last"
 says last "planned bytes"
 says last "^  kv "

@@ -161,7 +161,7 @@ bool burin_cache_find(
     return found;
 }
 
-void burin_cache_keep(
+bool burin_cache_keep(
         const char *folder,
         const struct burin_cache_key *key,
         const struct burin_compiled *compiled)
@@ -181,5 +181,5 @@ void burin_cache_keep(
         { (const char *)&head, sizeof head },
         { (const char *)compiled->bytes, compiled->n_bytes },
     };
-    burin_replace_file(path.text, parts, 2);
+    return path.text[0] && burin_replace_file(path.text, parts, 2);
 }

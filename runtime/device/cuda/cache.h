@@ -4,8 +4,8 @@
  *          the first that is set; an empty $BURIN_KERNEL_CACHE is none at all.
  * Key      All that the code depends on: prelude, text, options (the architecture is one),
  *          NVRTC's version. It is the file's name, and in it.
- * Errors   None: a file that is not there, damaged or another's is not found, and what
- *          cannot be written is compiled again the next time.
+ * Errors   A file that is not there, damaged or another's is not found, and what cannot be
+ *          written is compiled again the next time.
  * Threads  Any number, of any number of processes: a file is written under another name,
  *          then renamed. */
 #ifndef BURIN_DEVICE_CUDA_CACHE_H
@@ -35,7 +35,8 @@ bool burin_cache_find(
         struct burin_arena *arena,
         struct burin_compiled *compiled);
 
-void burin_cache_keep(
+/* False where it can't be written. */
+bool burin_cache_keep(
         const char *folder,
         const struct burin_cache_key *key,
         const struct burin_compiled *compiled);

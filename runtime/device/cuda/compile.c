@@ -354,6 +354,7 @@ static enum burin_status compile_program(
         return refuse_text(c, kernel, result, log, err);
 
     compiled->origin = BURIN_COMPILED;
+    compiled->lost = false;
     compiled->registers = number_before(log, " registers");
     compiled->shared_bytes = number_before(log, " bytes smem");
     compiled->stack_bytes = number_before(log, " bytes stack frame");
@@ -392,7 +393,7 @@ static enum burin_status compile_kernel(
     compiled->ms = burin_now_ms() - began;
     if (!status && c->how->cache) {
         const struct burin_cache_key key = key_of(c, number);
-        burin_cache_keep(c->how->cache, &key, compiled);
+        compiled->lost = !burin_cache_keep(c->how->cache, &key, compiled);
     }
     return status;
 }
@@ -552,6 +553,7 @@ static struct burin_compile_counts count(
         counts.n_embedded += compiled[i].origin == BURIN_EMBEDDED;
         counts.n_cached += compiled[i].origin == BURIN_CACHED;
         counts.n_compiled += compiled[i].origin == BURIN_COMPILED;
+        counts.n_lost += compiled[i].origin == BURIN_COMPILED && compiled[i].lost;
         counts.n_bytes += compiled[i].n_bytes;
     }
     return counts;

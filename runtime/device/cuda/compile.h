@@ -45,6 +45,7 @@ struct burin_compiled {
     int registers;    /* of a thread; -1 where it is embedded */
     int shared_bytes; /* static ones, of a block; likewise */
     int stack_bytes;  /* of a thread; likewise */
+    bool lost;        /* compiled, and the cache could not keep it */
     double ms;
 };
 
@@ -52,6 +53,7 @@ struct burin_compile_counts {
     int n_embedded;
     int n_cached;
     int n_compiled;
+    int n_lost;     /* of these: the next start compiles them again */
     size_t n_bytes; /* of all machine code */
     double ms;
 };

@@ -219,6 +219,23 @@ SPEC(what_a_start_gives_up_is_told_line_by_line_and_other_notes_are_not)
     close_all(engine);
 }
 
+SPEC(kernels_that_can_t_be_kept_are_told_once_with_the_folder_and_what_names_another)
+{
+    const struct burin_virtual_options card = one_card();
+    const struct burin_options options = engine_options();
+    setenv("BURIN_KERNEL_CACHE", "/dev/null/kernels", 1);
+    assert_int_equal(burin_virtual_open(&machine, &card, NULL), BURIN_OK);
+
+    struct burin_engine *engine = open_engine(&options);
+
+    const char *note = burin_engine_start_note(engine, 0);
+    assert_non_null(strstr(note, "can't be kept in /dev/null/kernels"));
+    assert_non_null(strstr(note, "BURIN_KERNEL_CACHE"));
+    assert_null(burin_engine_start_note(engine, 1));
+    close_all(engine);
+    unsetenv("BURIN_KERNEL_CACHE");
+}
+
 static void fail_in_a_step(
         const char *call, int nth, int error, enum burin_virtual_fault how)
 {

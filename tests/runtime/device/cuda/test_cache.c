@@ -66,7 +66,7 @@ SPEC(what_was_kept_is_found_again)
     const struct burin_compiled kept = some_kernel();
     struct burin_compiled found = { 0 };
 
-    burin_cache_keep(folder, &key, &kept);
+    assert_true(burin_cache_keep(folder, &key, &kept));
     assert_true(burin_cache_find(folder, &key, &arena, &found));
 
     assert_int_equal(found.origin, BURIN_CACHED);
@@ -175,13 +175,13 @@ SPEC(a_fifo_in_its_place_is_not_waited_for)
     assert_true(burin_cache_find(folder, &key, &arena, &found));
 }
 
-SPEC(a_folder_that_cannot_be_written_is_no_error)
+SPEC(a_folder_that_cannot_be_written_is_told)
 {
     const struct burin_cache_key key = key_of("a kernel");
     const struct burin_compiled kept = some_kernel();
     struct burin_compiled found;
 
-    burin_cache_keep("/dev/null/kernels", &key, &kept);
+    assert_false(burin_cache_keep("/dev/null/kernels", &key, &kept));
 
     assert_false(burin_cache_find("/dev/null/kernels", &key, &arena, &found));
 }

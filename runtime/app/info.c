@@ -53,6 +53,19 @@ static const char *reason(
     return first ? "without --exact" : "with --target";
 }
 
+/* The dtypes of keys and values that its step is computed with, or those that are planned only. */
+static int kv_dtypes(
+        const struct burin_family *family,
+        bool planned_only,
+        const char *names[BURIN_N_DTYPES])
+{
+    int n = 0;
+    for (int k = 0; k < family->n_kv; k++)
+        if (burin_program_runs(&family->programs[0], k) != planned_only)
+            names[n++] = burin_dtype_name(family->kv[k].dtype);
+    return n;
+}
+
 /* ---- Pictures and video ------------------------------------------------------------- */
 
 /* What the helper says of itself, or why there is none. */
@@ -153,13 +166,21 @@ static void write_text(
     printf("\n  family    exact  weights     KV        status\n");
     for (int i = 0; i < model->n_families; i++) {
         const struct burin_family *family = &model->families[i];
+        const char *names[BURIN_N_DTYPES];
         char kv[32] = "";
+        char planned[64] = "";
         struct burin_put dtypes = { kv, sizeof kv, 0 };
-        for (int k = 0; k < family->n_kv; k++)
-            burin_put(&dtypes, "%s%s", k ? " " : "", burin_dtype_name(family->kv[k].dtype));
-        printf("  %-9s %-5s  %-10s  %-8s  %s\n", family->name, family->exact ? "yes" : "no",
+        const int n_kv = kv_dtypes(family, false, names);
+        for (int k = 0; k < n_kv; k++)
+            burin_put(&dtypes, "%s%s", k ? " " : "", names[k]);
+        dtypes = (struct burin_put){ planned, sizeof planned, 0 };
+        const int n_planned = kv_dtypes(family, true, names);
+        for (int k = 0; k < n_planned && n_kv; k++)
+            burin_put(&dtypes, "%s%s", k ? ", " : "; KV planned only: ", names[k]);
+        printf("  %-9s %-5s  %-10s  %-8s  %s%s\n", family->name,
+               family->exact ? "yes" : "no",
                burin_human_bytes((int64_t)family->weights_bytes).text, kv,
-               reason(app, family, chosen));
+               reason(app, family, chosen), planned);
     }
     for (int i = 0; chosen && i < chosen->n_programs; i++)
         if (chosen->programs[i].missing)
@@ -215,17 +236,21 @@ static void write_json(
         burin_json_text(&json, "family", family->name, SIZE_MAX);
         burin_json_bool(&json, "exact", family->exact);
         burin_json_integer(&json, "weights_bytes", (int64_t)family->weights_bytes);
-        burin_json_open(&json, "kv", '[');
-        for (int k = 0; k < family->n_kv; k++)
-            burin_json_text(&json, NULL, burin_dtype_name(family->kv[k].dtype), SIZE_MAX);
-        burin_json_close(&json);
+        for (int planned_only = 0; planned_only < 2; planned_only++) {
+            const char *names[BURIN_N_DTYPES];
+            const int n = kv_dtypes(family, planned_only, names);
+            burin_json_open(&json, planned_only ? "kv_planned_only" : "kv", '[');
+            for (int k = 0; k < n; k++)
+                burin_json_text(&json, NULL, names[k], SIZE_MAX);
+            burin_json_close(&json);
+        }
         burin_json_bool(
                 &json, "runs_here", !family->sm && burin_machine_has(family->cpu_feature));
         burin_json_open(&json, "programs", '[');
         for (int p = 0; p < family->n_programs; p++) {
             burin_json_open(&json, NULL, '{');
             burin_json_text(&json, "program", family->programs[p].name, SIZE_MAX);
-            burin_json_bool(&json, "runs", family->programs[p].run != NULL);
+            burin_json_bool(&json, "runs", burin_program_runs(&family->programs[p], 0));
             burin_json_text(&json, "missing", family->programs[p].missing, SIZE_MAX);
             burin_json_close(&json);
         }

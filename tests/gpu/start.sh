@@ -71,6 +71,14 @@ fi
 says log "on cuda:0"
 "$binary" plan -c 64 --parallel 4 --graphs step=1,2,4 >"$folder/plan"
 
+# KV of what can be planned only is no KV that runs.
+"$binary" info >"$folder/info"
+says info "^  sm120 *no .* bf16  *on a GPU: --device auto takes one; KV planned only: fp8, nvfp4"
+says info "^  portable *no .* bf16 f32  "
+"$binary" info --json >"$folder/info.json"
+says info.json '"family": "sm120".*"kv": \["bf16"\], "kv_planned_only": \["fp8", "nvfp4"\]'
+says info.json '"family": "sm120".*{"program": "step", "runs": true'
+
 # A family that this card does not run: what there is, and why not that one.
 for command in "eval --ids $folder/ids -m $weights" plan; do
     if BURIN_GPU_CARD=4GiB,sm_80 "$binary" $command --target sm120 2>"$folder/log" >/dev/null; then

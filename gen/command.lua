@@ -190,6 +190,23 @@ local function native_target()
   return "avx512"
 end
 
+-- One of --aot's. A newer NVRTC may know one that is unknown here.
+local function check_arch(arch, generate)
+  local digits, suffix = arch:match "^sm_([1-9]%d+)([af]?)$"
+  if not digits then fail(2, "--aot %s: an architecture is sm_80, sm_90a", arch) end
+  local sm, least = tonumber(digits), generate.gpus[1]
+  if sm < least then
+    fail(2, "--aot %s: no family is for it, they begin with sm_%d", arch, least)
+  end
+  local known = suffix == "" or sm >= (suffix == "a" and 90 or 100)
+  local listed = false
+  for _, other in ipairs(generate.archs) do listed = listed or other == sm end
+  if not (known and listed) then
+    io.stderr:write(("--aot %s: it's unknown here, NVRTC decides when it is built; known are sm_%s\n"):format(
+      arch, table.concat(generate.archs, ", sm_")))
+  end
+end
+
 local function prepare(root, options)
   local generate = require "gen.generate"
   local target = options.target
@@ -199,9 +216,7 @@ local function prepare(root, options)
     fail(2, "unknown target %s; there are: any, native, cuda, %s", target,
       table.concat(generate.cpus, ", "))
   end
-  for arch in (options.aot or ""):gmatch "[^,]+" do
-    if not arch:find "^sm_%d+[af]?$" then fail(2, "--aot %s: an architecture is sm_80, sm_90a", arch) end
-  end
+  for arch in (options.aot or ""):gmatch "[^,]+" do check_arch(arch, generate) end
   if options.quant == "auto" and not options.weights then
     fail(2, "--quant auto reads a checkpoint: name it with --weights FILE")
   end

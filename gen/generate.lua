@@ -15,6 +15,8 @@ local generate = {}
 generate.cpus = { "avx512", "portable" }
 -- Compute capabilities with a lowering of their own; a card uses the largest not above its own.
 generate.gpus = { 80, 89, 90, 100, 120 }
+-- What NVRTC 12.4 to 13 compiles for; from 9.0 on with "a", for that card alone, from 10.0 on with "f".
+generate.archs = { 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121 }
 -- Of keys and values; the first is the default. --exact rounds nothing, and so neither these.
 local kv_dtypes = { [false] = { "bf16", "f32" }, [true] = { "f32", "bf16" } }
 local gpu_kv_dtypes = { "bf16", "fp8", "nvfp4" }

@@ -142,4 +142,16 @@ spec("an architecture of --aot is one that NVIDIA names so", function()
   spec.contains(all["gen.json"], '"aot": ["sm_90a", "sm_120a"]')
   local output = spec.shell "gen/gen --model llama_tiny --aot sm90 --out /nowhere 2>&1"
   spec.contains(output, "--aot sm90: an architecture is sm_80, sm_90a")
+  output = spec.shell "gen/gen --model llama_tiny --aot sm_90a,sm_75 --out /nowhere 2>&1"
+  spec.contains(output, "--aot sm_75: no family is for it, they begin with sm_80")
+end)
+
+spec("an architecture of --aot that is unknown here is told, and left to NVRTC", function()
+  local function told(archs)
+    return (spec.shell("gen/gen show llama_tiny --aot " .. archs .. " 2>&1 >/dev/null"))
+  end
+  spec.equal(told "sm_80,sm_86,sm_90,sm_90a,sm_103f,sm_121a", "")
+  for _, arch in ipairs { "sm_999", "sm_80a", "sm_90f" } do
+    spec.contains(told(arch), "--aot " .. arch .. ": it's unknown here")
+  end
 end)

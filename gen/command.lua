@@ -28,7 +28,7 @@ Options
   --name NAME          what such a variant is called (default: config)
   --out DIR            where to write (default build/gen/NAME)
   --aot sm_90a,sm_120a kernels compiled for these GPUs when it is built, so that they need
-                       the driver alone; others compile them at their first start
+                       the driver alone; others need NVRTC at each start, too
   --probe              calls to burin_probe() after each operation, for tests
   --after PASS         gen show: trace, or a pass as `gen show MODEL --after ?` lists them
   -h, --help           this text

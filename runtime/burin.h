@@ -96,13 +96,16 @@ enum burin_status burin_engine_open(
         struct burin_error *err);
 
 /* The first GPU that an engine may be opened on, as the card of a plan, whether it holds the model
- * or not; *found is false where it would be the CPU. Fails as burin_engine_open() does where that
+ * or not; *found is false where it would be the CPU, and no_gpu then says why a GPU that is there is
+ * not taken, "" where there is none; it may be NULL. Fails as burin_engine_open() does where that
  * GPU can't be had: for want of NVRTC, of kernels for these keys and values, of cuBLASLt. And where
  * the target is of a GPU and none here runs it (BURIN_EUSAGE). */
 enum burin_status burin_engine_card(
         const struct burin_options *options,
         struct burin_card *card,
         bool *found,
+        char *no_gpu,
+        size_t capacity,
         struct burin_error *err);
 
 /* Ends the threads and gives everything back. NULL is allowed. */

@@ -363,7 +363,7 @@ static enum burin_status bench_threads(
     struct burin_card card;
     bool gpu = false;
     double before = 0, behind = 0;
-    enum burin_status status = burin_engine_card(options, &card, &gpu, err);
+    enum burin_status status = burin_engine_card(options, &card, &gpu, NULL, 0, err);
     if (!status && !gpu)
         status = burin_bandwidth(n_threads, &before, err);
     if (!status)

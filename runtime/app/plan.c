@@ -1,5 +1,7 @@
 #include "runtime/app/app.h"
 
+#include <stdio.h>
+
 /* The GPU that `run` would take. */
 static enum burin_status find_card(
         const struct burin_app *app,
@@ -14,9 +16,14 @@ static enum burin_status find_card(
         .exact = app->settings.exact,
         .fast_gemm = app->settings.fast_gemm,
     };
-    const enum burin_status status =
+    char no_gpu[1024] = "";
+    enum burin_status status =
             burin_app_kv_dtype(app, &options.kv_dtype_given, &options.kv_dtype, err);
-    return status ? status : burin_engine_card(&options, card, found, err);
+    if (!status)
+        status = burin_engine_card(&options, card, found, no_gpu, sizeof no_gpu, err);
+    if (!status && no_gpu[0])
+        fprintf(stderr, "%s: for the CPU: %s\n", app->program, no_gpu);
+    return status;
 }
 
 enum burin_status burin_app_plan(struct burin_app *app, struct burin_error *err)

@@ -317,6 +317,8 @@ enum burin_status burin_engine_card(
         const struct burin_options *options,
         struct burin_card *card,
         bool *found,
+        char *no_gpu,
+        size_t capacity,
         struct burin_error *err)
 {
     struct burin_arena host = { 0 };
@@ -340,6 +342,10 @@ enum burin_status burin_engine_card(
                 "--target %s is of a GPU, and none here runs it (%s); `plan --card` takes "
                 "one that is not here",
                 options->target, o.engine->no_gpu);
+    if (no_gpu)
+        snprintf(
+                no_gpu, capacity, "%s",
+                *found || !o.engine->passed_gpu ? "" : o.engine->no_gpu);
     burin_gpu_close(&o.engine->gpu);
     burin_arena_close(&host);
     return status;

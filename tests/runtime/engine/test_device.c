@@ -193,11 +193,13 @@ SPEC(auto_without_NVRTC_takes_the_CPU_and_says_what_needs_it)
 }
 
 /* What a plan is told of the GPU that is there. */
+static char passed_over[1024];
+
 static enum burin_status look_for(const struct burin_options *options, bool *found)
 {
     struct burin_card card;
     why = (struct burin_error){ 0 };
-    return burin_engine_card(options, &card, found, &why);
+    return burin_engine_card(options, &card, found, passed_over, sizeof passed_over, &why);
 }
 
 SPEC(a_plan_takes_no_GPU_that_a_start_refuses)
@@ -213,7 +215,12 @@ SPEC(a_plan_takes_no_GPU_that_a_start_refuses)
     assert_non_null(strstr(why.message, "need NVRTC"));
     assert_int_equal(look_for(&automatic, &found), BURIN_OK);
     assert_false(found);
+    assert_non_null(
+            strstr(passed_over, "cuda:0: kernels that are not embedded need NVRTC"));
     nvrtc_is_missing = false;
+    assert_int_equal(look_for(&automatic, &found), BURIN_OK);
+    assert_true(found);
+    assert_string_equal(passed_over, "");
 
     automatic.kv_dtype_given = given.kv_dtype_given = true;
     automatic.kv_dtype = given.kv_dtype = BURIN_NVFP4;
@@ -342,7 +349,8 @@ SPEC(a_family_of_a_GPU_that_none_here_runs_is_no_plan_of_the_CPU)
     bool found;
     options.target = "sm80";
     machine_with(1, 75);
-    assert_int_equal(burin_engine_card(&options, &card, &found, &why), BURIN_EUSAGE);
+    assert_int_equal(
+            burin_engine_card(&options, &card, &found, NULL, 0, &why), BURIN_EUSAGE);
     assert_non_null(
             strstr(why.message, "--target sm80 is of a GPU, and none here runs it"));
     assert_non_null(
@@ -350,10 +358,10 @@ SPEC(a_family_of_a_GPU_that_none_here_runs_is_no_plan_of_the_CPU)
     assert_refused(&options, BURIN_EUSAGE, "--target sm80 is of a GPU, and this is to be");
 
     machine_with(1, 86);
-    assert_int_equal(burin_engine_card(&options, &card, &found, &why), BURIN_OK);
+    assert_int_equal(burin_engine_card(&options, &card, &found, NULL, 0, &why), BURIN_OK);
     assert_true(found && card.sm == 86);
     options.device = "cpu"; /* a card of another plan is not asked for */
-    assert_int_equal(burin_engine_card(&options, &card, &found, &why), BURIN_OK);
+    assert_int_equal(burin_engine_card(&options, &card, &found, NULL, 0, &why), BURIN_OK);
     assert_false(found);
 }
 

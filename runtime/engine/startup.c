@@ -467,6 +467,8 @@ enum burin_status burin_start_run(struct burin_start *s, struct burin_error *err
 
 void burin_start_close(struct burin_start *s)
 {
+    if (s->queue->device) /* behind a failure copies may be under way: their memory goes next */
+        burin_queue_finish(s->queue, NULL);
     burin_captures_close(s->captures);
     for (int i = 0; i < 2; i++)
         if (s->gpu->has_context)

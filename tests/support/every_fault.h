@@ -5,7 +5,8 @@
  *     fail_every_call(&(struct fault_plan){ &options, work, may_succeed });
  *
  * Each time the work must end with a message that names the call, or well if the list says that
- * it does without that call; and nothing may be left that was not given back. Include it once. */
+ * it does without that call; nothing may be left that was not given back, and no memory given back
+ * that a copy under way still needs. Include it once. */
 #ifndef BURIN_TEST_EVERY_FAULT_H
 #define BURIN_TEST_EVERY_FAULT_H
 
@@ -79,6 +80,10 @@ static inline void check_nothing_is_left(
     if (text[0])
         fail_msg("%s, call %d, error %d: left: %s", at->call, at->nth, at->error, text);
     assert_int_equal(burin_virtual_memory(gpu, 0).ours[0], 0);
+    if (burin_virtual_counts(gpu).torn)
+        fail_msg(
+                "%s, call %d, error %d: memory of a copy under way is given back", at->call,
+                at->nth, at->error);
 }
 
 static inline void fail_one_call(

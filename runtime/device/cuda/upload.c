@@ -43,6 +43,8 @@ enum burin_status burin_upload_finish(struct burin_upload *upload, struct burin_
 
 void burin_upload_close(struct burin_upload *upload)
 {
+    if (upload->cuda) /* what was sent may be under way */
+        burin_queue_finish(upload->queue, NULL);
     for (int i = 0; i < 2; i++) {
         burin_event_close(&upload->sent[i]);
         if (upload->cuda)

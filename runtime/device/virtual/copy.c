@@ -25,6 +25,7 @@ static int put_copy(
     node->copy.to = to;
     node->copy.from = from;
     node->copy.host = (void *)(uintptr_t)host; /* written to only where it is not const */
+    node->copy.pinned = work != WORK_COPY && !pageable;
     node->copy.bytes = bytes;
     const int put = burin_virtual_put(stream, node);
     if (put || !pageable)

@@ -51,6 +51,10 @@ enum { N_ORDER = sizeof order / sizeof *order };
 void burin_virtual_destroy_context(struct burin_cu_context *context)
 {
     struct burin_virtual_process *self = burin_virtual_self();
+    for (struct burin_cu_stream *stream = self->leaving; stream;
+         stream = stream->next_leaving)
+        if (stream->item.context == context)
+            stream->first = NULL;
     for (int i = 0; i < N_ORDER; i++)
         for (struct burin_virtual_item *item = self->items[order[i]], *next; item;
              item = next) {

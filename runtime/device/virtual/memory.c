@@ -155,7 +155,7 @@ CALL(cuMemAlloc_v2,
     return CU_OK;
 }
 
-/* Work that may use it comes first. */
+/* Work that may use a card's comes first. Who frees the host's is trusted to have waited. */
 static int free_at(enum burin_virtual_kind kind, uint64_t address)
 {
     struct burin_virtual_piece *piece = burin_virtual_piece_at(kind, address);
@@ -163,8 +163,10 @@ static int free_at(enum burin_virtual_kind kind, uint64_t address)
         return CU_OK;
     if (!piece || piece->address != address)
         return CU_INVALID_VALUE;
-    burin_virtual_drain_all();
+    if (kind == BURIN_VIRTUAL_MEMORY)
+        burin_virtual_drain_all();
     burin_virtual_free_piece(piece);
+    burin_virtual_drain_all();
     return CU_OK;
 }
 

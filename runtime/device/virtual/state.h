@@ -96,6 +96,7 @@ struct burin_cu_stream {
     int capture_mode;
     bool capture_invalid;
     pthread_t capture_thread;
+    struct burin_cu_stream *next_leaving;
 };
 
 struct burin_cu_event {
@@ -191,6 +192,7 @@ struct burin_cu_node {
             uint64_t to;
             uint64_t from;
             void *host; /* where one of the two is the host's */
+            bool pinned;
             size_t bytes;
         } copy;
         struct {
@@ -225,7 +227,8 @@ struct burin_virtual_process {
     int n_capturing; /* streams */
     int lost;        /* the sticky error that its contexts died of, or 0 */
     struct burin_cu_context *contexts[BURIN_VIRTUAL_CARDS];
-    size_t addresses; /* bytes of them that are reserved */
+    struct burin_cu_stream *leaving; /* destroyed, with work that is not done */
+    size_t addresses;                /* bytes of them that are reserved */
     struct burin_virtual_item *items[BURIN_VIRTUAL_N_KINDS];
     struct burin_virtual_held
             abandoned[BURIN_VIRTUAL_N_KINDS]; /* down with their context */

@@ -51,6 +51,12 @@ static int launch(const struct burin_cu_node *node)
     return machine->body ? machine->body->launch(machine->body->self, &what) : CU_OK;
 }
 
+static int torn(void)
+{
+    burin_virtual_self()->machine->counts.torn++;
+    return CU_ILLEGAL_ADDRESS;
+}
+
 /* Without a body the host reads zeros: always the same, and a buffer that is too small is found
  * by who watches over the host's memory. */
 static int copy(const struct burin_cu_node *node)
@@ -62,8 +68,9 @@ static int copy(const struct burin_cu_node *node)
     const bool out = node->work == WORK_COPY_OUT;
 
     if ((!in && !burin_virtual_accessible(node->copy.from, bytes)) ||
-        (!out && !burin_virtual_accessible(node->copy.to, bytes)))
-        return CU_ILLEGAL_ADDRESS;
+        (!out && !burin_virtual_accessible(node->copy.to, bytes)) ||
+        (node->copy.pinned && !burin_virtual_pinned(node->copy.host, bytes)))
+        return torn();
     machine->counts.copies++;
     machine->counts.copied_bytes += (int64_t)bytes;
     if (body && in)
@@ -82,7 +89,7 @@ static int fill(const struct burin_cu_node *node)
     struct burin_virtual *machine = burin_virtual_self()->machine;
     const struct burin_virtual_body *body = machine->body;
     if (!burin_virtual_accessible(node->fill.to, node->fill.n * (size_t)node->fill.width))
-        return CU_ILLEGAL_ADDRESS;
+        return torn();
     machine->counts.copies++;
     if (body)
         body->fill(
@@ -140,11 +147,14 @@ void burin_virtual_drain(struct burin_cu_stream *stream, uint64_t place)
 
 void burin_virtual_drain_all(void)
 {
-    struct burin_virtual_item *item = burin_virtual_self()->items[BURIN_VIRTUAL_STREAM];
+    struct burin_virtual_process *self = burin_virtual_self();
+    struct burin_virtual_item *item = self->items[BURIN_VIRTUAL_STREAM];
     for (; item; item = item->next) {
         struct burin_cu_stream *stream = (struct burin_cu_stream *)item; /* its head */
         burin_virtual_drain(stream, stream->n_put);
     }
+    for (; self->leaving; self->leaving = self->leaving->next_leaving)
+        burin_virtual_drain(self->leaving, self->leaving->n_put);
 }
 
 int burin_virtual_put(struct burin_cu_stream *stream, struct burin_cu_node *node)
@@ -215,13 +225,15 @@ CALL(cuStreamDestroy_v2,
     if (!stream || burin_virtual_stream(&stream) ||
         stream == burin_virtual_current()->stream)
         return CU_INVALID_HANDLE;
-    burin_virtual_drain(stream, stream->n_put);
+    struct burin_virtual_process *self = burin_virtual_self();
     if (stream->captured) {
         burin_virtual_release_nodes(stream->captured);
         stream->captured = NULL;
-        burin_virtual_self()->n_capturing--;
+        self->n_capturing--;
     }
     burin_virtual_drop(&stream->item);
+    stream->next_leaving = self->leaving;
+    self->leaving = stream;
     return CU_OK;
 }
 

@@ -7,7 +7,9 @@
  * Execute   The same with a body (below) that has memory and runs kernels: tests/gpu.
  * Strict    What the driver forbids is answered with its error: memory mapped twice, a wait
  *           while a stream is captured, a handle that was given back. Where it leaves open when
- *           work happens, options say: by default as late as it may.
+ *           work happens, options say: by default as late as it may. Destroying a stream, freeing
+ *           the host's memory and unmapping wait for nothing: work comes right behind them then,
+ *           and finds its memory gone.
  *
  * Units     Bytes.
  * Memory    Of its own arena, back in burin_virtual_close(). A handle is never given twice.
@@ -136,6 +138,7 @@ struct burin_virtual_counts {
     int64_t kernels;      /* that were run, those of graphs too */
     int64_t copies;       /* that were made, and fills */
     int64_t copied_bytes; /* by copies */
+    int64_t torn;         /* copies and fills whose memory was gone when they were due */
 };
 struct burin_virtual_counts burin_virtual_counts(const struct burin_virtual *machine);
 

@@ -227,7 +227,9 @@ CALL(cuMemUnmap,
      (uint64_t address, size_t bytes),
      (address, bytes))
 {
-    return of_range(address, bytes, burin_virtual_free_piece);
+    const int result = of_range(address, bytes, burin_virtual_free_piece);
+    burin_virtual_drain_all();
+    return result;
 }
 
 static void grant(struct burin_virtual_piece *mapping)

@@ -165,14 +165,35 @@ SPEC(an_event_is_reached_when_the_work_before_it_is_done)
     close_gpu();
 }
 
-SPEC(who_frees_memory_waits_for_the_work_that_uses_it)
+SPEC(who_frees_memory_of_the_card_waits_for_the_work_that_uses_it)
+{
+    on_a_gpu_that_runs(BURIN_VIRTUAL_LATE);
+    cu.cuMemsetD8Async(number, 1, 4, stream);
+    assert_int_equal(cu.cuMemFree_v2(number), CU_OK);
+    assert_int_equal(cu.cuStreamSynchronize(stream), CU_OK);
+    close_gpu();
+}
+
+SPEC(who_frees_the_host_s_memory_does_not_and_a_copy_that_needs_it_is_torn)
 {
     on_a_gpu_that_runs(BURIN_VIRTUAL_LATE);
     cu.cuMemcpyDtoHAsync_v2(seen, number, 4, stream);
     assert_int_equal(cu.cuMemFreeHost(seen), CU_OK);
-    cu.cuMemsetD8Async(number, 1, 4, stream);
-    assert_int_equal(cu.cuMemFree_v2(number), CU_OK);
+    assert_int_equal(burin_virtual_counts(machine).torn, 1);
+    assert_int_equal(cu.cuStreamSynchronize(stream), CU_ILLEGAL_ADDRESS);
+    close_gpu();
+}
+
+SPEC(a_stream_that_is_destroyed_does_its_work_later)
+{
+    on_a_gpu_that_runs(BURIN_VIRTUAL_LATE);
+    put_add(7, other);
+    assert_int_equal(cu.cuStreamDestroy_v2(other), CU_OK);
+    assert_int_equal(now(), 0);
     assert_int_equal(cu.cuStreamSynchronize(stream), CU_OK);
+    assert_int_equal(now(), 0);
+    assert_int_equal(cu.cuCtxSynchronize(), CU_OK);
+    assert_int_equal(now(), 7);
     close_gpu();
 }
 

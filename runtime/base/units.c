@@ -75,6 +75,19 @@ struct burin_text24 burin_human_bytes(int64_t bytes)
     return out;
 }
 
+struct burin_text24 burin_exact_bytes(int64_t bytes)
+{
+    const int64_t mib = 1 << 20;
+    struct burin_text24 out;
+    int unit = bytes && bytes % mib == 0 ? 2 : 0;
+    if (unit && bytes / mib % 1024 == 0)
+        unit = 3;
+    snprintf(
+            out.text, sizeof out.text, "%lld%s", (long long)bytes >> 10 * unit,
+            unit ? units[unit] : "");
+    return out;
+}
+
 struct burin_text24 burin_grouped(int64_t n)
 {
     char digits[24];

@@ -44,8 +44,9 @@ static void offer_numbers(
             continue;
         char text[96];
         snprintf(
-                text, sizeof text, "%s %lld in place of %lld", burin_knobs[knob].option,
-                (long long)value, (long long)now);
+                text, sizeof text, "%s %s in place of %s", burin_knobs[knob].option,
+                burin_knob_text(knob, value).text,
+                burin_knob_text(knob, burin_knob_given(plan, request, knob)).text);
         offer(best, burin_knobs[knob].pain * (double)(now - value) / (double)now, text);
     }
 }
@@ -117,12 +118,14 @@ static void offer_graphs(
     }
 }
 
-/* Pictures of fewer soft tokens: the largest budgets left out. */
+/* Pictures of fewer soft tokens: the largest budgets left out. A list is short enough to be said
+ * as a whole. */
 static void offer_budgets(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
         struct advice *best)
 {
+    enum { SAID = 24 };
     for (int p = 0; p < plan->family->n_programs; p++) {
         const struct burin_program *program = &plan->family->programs[p];
         const struct burin_ladder *ladder = &plan->programs[p].graphs;
@@ -143,9 +146,9 @@ static void offer_budgets(
         graphs->named[at].ladder = *ladder;
         while (--graphs->named[at].ladder.n > 0) {
             const struct burin_ladder *fewer = &graphs->named[at].ladder;
-            if (!burin_plan_sketch_fits(&other))
+            if (fewer->n > SAID || !burin_plan_sketch_fits(&other))
                 continue;
-            char text[256] = "";
+            char text[384] = "";
             struct burin_put put = { text, sizeof text, 0 };
             burin_put(&put, "--graphs %s=", program->name);
             for (int i = 0; i < fewer->n; i++)
@@ -191,7 +194,9 @@ static bool say_several(
             (!all && value == burin_knob_planned(plan, knob)))
             continue;
         burin_knob_turn(&told, knob, value);
-        burin_put(&put, " %s %lld", burin_knobs[knob].option, (long long)value);
+        burin_put(
+                &put, " %s %s", burin_knobs[knob].option,
+                burin_knob_text(knob, value).text);
     }
     if (other->graphs.none &&
         (!request->graphs.none || other->graphs.n < request->graphs.n)) {
@@ -210,11 +215,12 @@ static void advise_several(
         const char *limit,
         const struct burin_plan_request *smallest)
 {
-    static const enum burin_knob first[] = { BURIN_KNOB_POOL, BURIN_KNOB_BATCH };
+    static const enum burin_knob first[] = { BURIN_KNOB_POOL, BURIN_KNOB_POOL_BYTES,
+                                             BURIN_KNOB_BATCH };
     static const enum burin_knob order[] = {
-        BURIN_KNOB_CONTEXT, BURIN_KNOB_DRAFT, BURIN_KNOB_IMAGES,
-        BURIN_KNOB_FRAMES,  BURIN_KNOB_CLIPS, BURIN_KNOB_PARALLEL,
-        BURIN_KNOB_BATCH,   BURIN_KNOB_POOL,  BURIN_KNOB_THREADS,
+        BURIN_KNOB_CONTEXT,    BURIN_KNOB_DRAFT,    BURIN_KNOB_IMAGES, BURIN_KNOB_FRAMES,
+        BURIN_KNOB_CLIPS,      BURIN_KNOB_PARALLEL, BURIN_KNOB_BATCH,  BURIN_KNOB_POOL,
+        BURIN_KNOB_POOL_BYTES, BURIN_KNOB_THREADS,
     };
     struct burin_plan_request other = *smallest, more;
     struct burin_plan_request held = burin_plan_hold(plan, request);
@@ -257,9 +263,9 @@ static struct burin_plan_request smallest_of(
         const struct burin_plan *plan, const struct burin_plan_request *request)
 {
     static const enum burin_knob order[] = {
-        BURIN_KNOB_DRAFT, BURIN_KNOB_IMAGES,  BURIN_KNOB_FRAMES,
-        BURIN_KNOB_CLIPS, BURIN_KNOB_THREADS, BURIN_KNOB_PARALLEL,
-        BURIN_KNOB_BATCH, BURIN_KNOB_CONTEXT, BURIN_KNOB_POOL,
+        BURIN_KNOB_DRAFT,   BURIN_KNOB_IMAGES,     BURIN_KNOB_FRAMES, BURIN_KNOB_CLIPS,
+        BURIN_KNOB_THREADS, BURIN_KNOB_PARALLEL,   BURIN_KNOB_BATCH,  BURIN_KNOB_CONTEXT,
+        BURIN_KNOB_POOL,    BURIN_KNOB_POOL_BYTES,
     };
     struct burin_plan_request smallest = burin_plan_hold(plan, request);
     if (!plan->graphs_assumed)
@@ -305,8 +311,8 @@ static void advise_recipe(
     for (enum burin_knob knob = 0; knob < BURIN_N_KNOBS; knob++)
         if (burin_knob_may_turn(plan, request, knob))
             burin_put(
-                    &put, " %s %lld", burin_knobs[knob].option,
-                    (long long)burin_knob_planned(least, knob));
+                    &put, " %s %s", burin_knobs[knob].option,
+                    burin_knob_text(knob, burin_knob_planned(least, knob)).text);
     if (plan->family->sm && !plan->graphs_assumed)
         burin_put(&put, " %s", none_text(request));
     if (least->kv != plan->kv)
@@ -323,20 +329,14 @@ static bool advise_limit(
     struct burin_plan_request loose;
     char option[64];
     if (burin_plan_loosen(plan, request, false, &loose, option, sizeof option)) {
-        char now[32];
+        struct burin_text24 now = burin_exact_bytes(request->limit_bytes);
         if (request->limit == BURIN_LIMIT_FRACTION)
-            snprintf(now, sizeof now, "%g", request->limit_fraction);
-        else
-            snprintf(
-                    now, sizeof now, "%s",
-                    burin_human_bytes(
-                            request->limit == BURIN_LIMIT_BYTES
-                                    ? plan->limit_bytes
-                                    : plan->card.available_bytes - plan->limit_bytes)
-                            .text);
+            snprintf(now.text, sizeof now.text, "%g", request->limit_fraction);
+        if (request->limit == BURIN_LIMIT_RESERVE_DEFAULT)
+            now = burin_human_bytes(plan->card.available_bytes - plan->limit_bytes);
         snprintf(
                 plan->advice, sizeof plan->advice, "Smallest change: %s in place of %s%s.",
-                option, now,
+                option, now.text,
                 plan->card.unified ? ", which this machine may need to go on" : "");
         return true;
     }

@@ -2,6 +2,8 @@
 
 #include "runtime/plan/sketch.h"
 
+#include <stdio.h>
+
 /* A plan and a request call a number by the same name: an int or an int64_t. */
 #define AT(name)                                                                           \
     offsetof(struct burin_plan, name), offsetof(struct burin_plan_request, name),          \
@@ -13,6 +15,9 @@ const struct burin_knob_row burin_knobs[BURIN_N_KNOBS] = {
     [BURIN_KNOB_BATCH] = { "--batch-size", AT(n_batch), 1, 0.6 },
     [BURIN_KNOB_PARALLEL] = { "--parallel", AT(n_sequences), 1, 1.0 },
     [BURIN_KNOB_POOL] = { "--kv-tokens", AT(kv_tokens), 1, 1.0 },
+    [BURIN_KNOB_POOL_BYTES] = { "--kv-bytes", 0,
+                                offsetof(struct burin_plan_request, kv_bytes), true, 1,
+                                1.0 },
     [BURIN_KNOB_DRAFT] = { "--draft", AT(n_draft), 0, 1.2 },
     [BURIN_KNOB_IMAGES] = { "--images", AT(n_images), 0, 1.2 },
     [BURIN_KNOB_FRAMES] = { "--video-frames", AT(n_frames), 0, 1.2 },
@@ -30,12 +35,32 @@ static int64_t number_at(const void *numbers, size_t offset, bool wide)
 
 int64_t burin_knob_planned(const struct burin_plan *plan, enum burin_knob knob)
 {
+    if (knob == BURIN_KNOB_POOL_BYTES)
+        return burin_plan_owner_bytes(plan, "kv");
     return number_at(plan, burin_knobs[knob].planned, burin_knobs[knob].wide);
 }
 
 int64_t burin_knob_asked(const struct burin_plan_request *request, enum burin_knob knob)
 {
     return number_at(request, burin_knobs[knob].asked, burin_knobs[knob].wide);
+}
+
+int64_t burin_knob_given(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        enum burin_knob knob)
+{
+    const int64_t asked = burin_knob_asked(request, knob);
+    return asked > 0 ? asked : burin_knob_planned(plan, knob);
+}
+
+struct burin_text24 burin_knob_text(enum burin_knob knob, int64_t value)
+{
+    struct burin_text24 text;
+    if (knob == BURIN_KNOB_POOL_BYTES)
+        return burin_exact_bytes(value);
+    snprintf(text.text, sizeof text.text, "%lld", (long long)value);
+    return text;
 }
 
 void burin_knob_turn(
@@ -46,8 +71,6 @@ void burin_knob_turn(
         *(int64_t *)at = value;
     else
         *(int *)at = (int)value;
-    if (knob == BURIN_KNOB_POOL)
-        request->kv_bytes = 0;
     request->images_given |= knob == BURIN_KNOB_IMAGES;
 }
 
@@ -57,7 +80,8 @@ bool burin_knob_may_turn(
         enum burin_knob knob)
 {
     return burin_knob_planned(plan, knob) > burin_knobs[knob].least &&
-           (knob != BURIN_KNOB_POOL || burin_plan_pool_given(plan, request)) &&
+           (knob != BURIN_KNOB_POOL || request->kv_tokens) &&
+           (knob != BURIN_KNOB_POOL_BYTES || request->kv_bytes) &&
            (knob != BURIN_KNOB_THREADS || !plan->family->sm); /* no memory of a GPU */
 }
 
@@ -130,9 +154,10 @@ int64_t burin_knob_lower(
         int64_t most)
 {
     const bool tokens = knob == BURIN_KNOB_CONTEXT || knob == BURIN_KNOB_POOL;
-    const int64_t step = tokens                     ? burin_plan_page_tokens(plan)
-                         : knob == BURIN_KNOB_BATCH ? 32
-                                                    : 1;
+    const int64_t step = tokens                          ? burin_plan_page_tokens(plan)
+                         : knob == BURIN_KNOB_BATCH      ? 32
+                         : knob == BURIN_KNOB_POOL_BYTES ? 1 << 20
+                                                         : 1;
     const int64_t first = (least + step - 1) / step * step;
     const int64_t whole = largest_that_fits(request, knob, step, first, most);
     if (whole >= 0)

@@ -7,15 +7,6 @@
 
 static const int64_t MIB = 1 << 20;
 
-/* Whole MiB are asked for as such. */
-static void put_bytes(char *text, size_t capacity, const char *option, int64_t bytes)
-{
-    if (bytes && bytes % MIB == 0)
-        snprintf(text, capacity, "%s %lldMiB", option, (long long)(bytes / MIB));
-    else
-        snprintf(text, capacity, "%s %lld", option, (long long)bytes);
-}
-
 /* The least of the card that will do, all of it where `all` says so; -1 where that does not. */
 static int64_t least_limit(
         const struct burin_plan *plan, const struct burin_plan_request *request, bool all)
@@ -85,11 +76,15 @@ bool burin_plan_loosen(
     case BURIN_LIMIT_RESERVE_DEFAULT:
     case BURIN_LIMIT_RESERVE:
         leave(loose, limit);
-        put_bytes(option, capacity, "--vram-reserve", loose->limit_bytes);
+        snprintf(
+                option, capacity, "--vram-reserve %s",
+                burin_exact_bytes(loose->limit_bytes).text);
         break;
     case BURIN_LIMIT_BYTES:
         cap(loose, limit);
-        put_bytes(option, capacity, "--vram-limit", loose->limit_bytes);
+        snprintf(
+                option, capacity, "--vram-limit %s",
+                burin_exact_bytes(loose->limit_bytes).text);
         break;
     case BURIN_LIMIT_FRACTION:
         share(loose, limit);

@@ -191,6 +191,24 @@ static enum burin_status settle_pool(
     return BURIN_OK;
 }
 
+/* The option that was given, with what so many tokens would take. */
+static void pool_option(
+        const struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        int64_t tokens,
+        char *text,
+        size_t capacity)
+{
+    if (request->kv_tokens)
+        snprintf(text, capacity, "--kv-tokens %lld", (long long)tokens);
+    else
+        snprintf(
+                text, capacity, "--kv-bytes %s",
+                burin_exact_bytes(
+                        burin_multiply(plan->state.page, burin_plan_pages_of(plan, tokens)))
+                        .text);
+}
+
 /* What a pool that is asked for leaves to the longest sequence. On a GPU each of the others has
  * a page; on a CPU they wait for it. */
 static enum burin_status share_pool(
@@ -201,23 +219,26 @@ static enum burin_status share_pool(
     const int others = plan->family->sm ? plan->n_sequences - 1 : 0;
     const int page = burin_plan_page_tokens(plan);
     const int64_t tokens = ((int64_t)plan->n_pages - others) * page;
-    char beside[64] = "";
+    char beside[64] = "", pool[48];
     if (others)
         snprintf(beside, sizeof beside, " beside a page for each of %d others", others);
-    if (tokens <= 0)
+    if (tokens <= 0) {
+        pool_option(plan, request, (int64_t)plan->n_sequences * page, pool, sizeof pool);
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "a KV cache of %d pages of %d tokens, and --parallel %d: each sequence has "
-                "a page at least, --kv-tokens %lld",
-                plan->n_pages, page, plan->n_sequences,
-                (long long)plan->n_sequences * page);
-    if (request->n_ctx > 0 && tokens < request->n_ctx)
+                "a page at least, %s",
+                plan->n_pages, page, plan->n_sequences, pool);
+    }
+    if (request->n_ctx > 0 && tokens < request->n_ctx) {
+        pool_option(
+                plan, request, request->n_ctx + (int64_t)others * page, pool, sizeof pool);
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "room for %lld tokens%s, one request may need %d: start with --ctx-size "
-                "%lld, or give --kv-tokens %lld",
-                (long long)tokens, beside, request->n_ctx, (long long)tokens,
-                (long long)request->n_ctx + (int64_t)others * page);
+                "%lld, or give %s",
+                (long long)tokens, beside, request->n_ctx, (long long)tokens, pool);
+    }
     if (tokens < plan->n_ctx)
         plan->n_ctx = (int)tokens;
     return BURIN_OK;

@@ -71,3 +71,20 @@ SPEC(large_numbers_are_grouped)
     assert_string_equal(burin_grouped(-1234567).text, "-1,234,567");
     assert_int_equal(strlen(burin_grouped(100000000000000000).text), 23);
 }
+
+SPEC(what_an_option_takes_is_exact_and_read_back)
+{
+    enum { MIB = 1 << 20 };
+    const int64_t gib = 1 << 30;
+    assert_string_equal(burin_exact_bytes(64 * MIB).text, "64MiB");
+    assert_string_equal(burin_exact_bytes(40 * gib).text, "40GiB");
+    assert_string_equal(burin_exact_bytes(0).text, "0");
+    assert_string_equal(burin_exact_bytes(gib + 1024).text, "1073742848");
+    const int64_t some[] = { 1, 1023, MIB, 3000 * (int64_t)MIB, 5 * gib, 5 * gib + 1 };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        const struct burin_text24 text = burin_exact_bytes(some[i]);
+        int64_t read = 0;
+        assert_int_equal(burin_parse_bytes(text.text, strlen(text.text), &read, NULL), 0);
+        assert_int_equal(read, some[i]);
+    }
+}

@@ -69,9 +69,9 @@ static inline struct burin_graphs graphs_of(const char *text)
 /* Take "--option value" from the begin of `text`; what is behind it. */
 static inline const char *take_option(struct burin_plan_request *request, const char *text)
 {
-    char option[32], value[128];
+    char option[32], value[512];
     int used = 0;
-    if (sscanf(text, " --%31s %127s%n", option, value, &used) != 2)
+    if (sscanf(text, " --%31s %511s%n", option, value, &used) != 2)
         return NULL;
     const size_t last = strlen(value) - 1;
     if (value[last] == ',' || value[last] == '.')
@@ -91,9 +91,11 @@ static inline const char *take_option(struct burin_plan_request *request, const 
         request->n_frames = n;
     else if (strcmp(option, "audio-clips") == 0)
         request->n_clips = n;
-    else if (strcmp(option, "kv-tokens") == 0) {
-        request->kv_tokens = n;
-        request->kv_bytes = 0;
+    else if (strcmp(option, "kv-tokens") == 0)
+        request->kv_tokens = n; /* who gave --kv-bytes has both, and is refused */
+    else if (strcmp(option, "kv-bytes") == 0) {
+        if (burin_parse_bytes(value, strlen(value), &request->kv_bytes, NULL))
+            fail_msg("%s", value);
     } else if (strcmp(option, "images") == 0) {
         request->images_given = true;
         request->n_images = n;

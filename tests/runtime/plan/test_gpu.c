@@ -1,5 +1,7 @@
 #include "tests/runtime/plan/gpu.h"
 
+#include <limits.h>
+
 static struct burin_plan_request request;
 static struct burin_plan plan;
 
@@ -226,6 +228,13 @@ SPEC(a_pool_has_the_context_of_one_sequence_and_a_page_for_each_of_the_others)
                    "16001: start with --ctx-size 16000, or give --kv-tokens 20033"));
     request.kv_tokens = 20033;
     assert_int_equal(gpu_plan(&request).n_ctx, 16001);
+    request.kv_tokens = 0;
+    request.kv_bytes = 313 * 64 * 1280;
+    assert_non_null(
+            strstr(gpu_refusal(&request, BURIN_EUSAGE), "or give --kv-bytes 25722880"));
+    request.kv_bytes = 25722880;
+    assert_int_equal(gpu_plan(&request).n_ctx, 16001);
+    request.kv_bytes = 0;
 
     request.n_ctx = 0;
     request.kv_tokens = 64;
@@ -750,6 +759,123 @@ SPEC(advice_can_be_followed_where_pictures_belong_into_one_step)
             limits += limit;
         }
     assert_true(one > 100 && several > 100 && limits > 10);
+}
+
+/* Any of the values, drawn by a fixed rule. */
+static int64_t drawn(const int64_t *values, int n)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return values[(state >> 33) % (uint64_t)n];
+}
+#define DRAWN(...)                                                                         \
+    drawn((const int64_t[]){ __VA_ARGS__ },                                                \
+          sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
+
+/* What a command line may say: one limit, the others as the settings leave them. */
+static void draw_request(void)
+{
+    static char many[4096] = "encode_image=70";
+    static const char *const graphs[] = { "none", "step=1", "step=1,3",
+                                          "encode_image=70,280,300", many };
+    for (int n = 74; !strstr(many, ",1090"); n += 4)
+        snprintf(many + strlen(many), sizeof many - strlen(many), ",%d", n);
+    plan_on(DRAWN(7 * GIB / 8, GIB, 5 * GIB / 4, 3 * GIB / 2, 2 * GIB, 5 * GIB));
+    if (DRAWN(0, 1))
+        request.family = family_with_spans();
+    request.n_ctx = (int)DRAWN(0, 0, -1, 5, 1120, 1121, 40000, 131072);
+    request.n_sequences = (int)DRAWN(0, 0, 1, 3, 64, 300);
+    request.n_batch = (int)DRAWN(0, 0, 64, 1119, 1120, 8193, BURIN_MAX_BATCH);
+    request.n_draft = (int)DRAWN(0, 0, 4);
+    request.images_given = DRAWN(0, 1);
+    request.n_images = request.images_given ? (int)DRAWN(0, 1, 700) : 0;
+    request.n_frames = (int)DRAWN(0, 0, 90);
+    request.n_clips = (int)DRAWN(0, 0, 7);
+    request.padding_given = true;
+    request.graph_padding = (int)DRAWN(25, 0, 90);
+    if (DRAWN(0, 0, 1))
+        request.graphs = graphs_of(graphs[DRAWN(0, 1, 2, 3, 4)]);
+    request.limit_bytes = 0;
+    switch (DRAWN(0, 1, 2, 3, 4, 5)) {
+    case 0:
+        request.limit = BURIN_LIMIT_RESERVE_DEFAULT;
+        break;
+    case 1:
+        request.limit = BURIN_LIMIT_RESERVE;
+        request.limit_bytes = DRAWN(MIB, 300 * (int64_t)MIB, GIB + 1, 100 * GIB);
+        break;
+    case 2:
+        request.limit = BURIN_LIMIT_BYTES;
+        request.limit_bytes = DRAWN(1, 800 * (int64_t)MIB, GIB + 1);
+        break;
+    case 3:
+        request.limit = BURIN_LIMIT_FRACTION;
+        request.limit_fraction = (double)DRAWN(1, 40, 93) / 100;
+        break;
+    case 4:
+        request.limit = BURIN_LIMIT_RESERVE;
+        request.kv_tokens = DRAWN(1, 5000, 100001, INT_MAX);
+        break;
+    default:
+        request.limit = BURIN_LIMIT_RESERVE;
+        request.kv_bytes = DRAWN(90000, 1000000001, 40 * GIB, 900000 * GIB);
+    }
+}
+
+/* The advice speaks of the options that were given, and each that it names is taken. */
+SPEC(whatever_is_asked_for_the_options_advised_are_accepted_beside_it_and_fit)
+{
+    int n = 0, pools = 0, bytes = 0;
+    for (int i = 0; i < 1500; i++) {
+        draw_request();
+        const bool pool = request.kv_tokens || request.kv_bytes;
+        if (burin_plan_make(&plan, &request, NULL) || plan.fits)
+            continue;
+        const struct burin_plan_request asked = request;
+        const int taken = take_advice(&request, &plan);
+        if (!taken) {
+            assert_non_null(strstr(plan.advice, "No option mends it"));
+            continue;
+        }
+        struct burin_plan mended;
+        struct burin_error err = { 0 };
+        if (burin_plan_make(&mended, &request, &err) || !mended.fits)
+            fail_msg("%d: %s %s", i, plan.advice, err.message);
+        assert_true(!pool || request.limit == asked.limit); /* one of them holds */
+        char longest[64];
+        snprintf(
+                longest, sizeof longest, "items of at most %d soft tokens",
+                mended.programs[2].n_eager);
+        assert_true(!strstr(plan.advice, "encode_image=") || strstr(plan.advice, longest));
+        n++;
+        pools += request.kv_tokens != asked.kv_tokens;
+        bytes += request.kv_bytes != asked.kv_bytes;
+    }
+    assert_true(n > 400 && pools > 20 && bytes > 20);
+}
+
+SPEC(advice_says_what_was_given_and_not_what_became_of_it)
+{
+    static const struct {
+        int64_t kv_tokens, kv_bytes, reserve;
+        const char *said;
+    } cases[] = {
+        { INT_MAX, 0, 0, " in place of 2147483647." },
+        { 0, 40 * GIB, 0, " in place of 40GiB." },
+        { 0, 3 * GIB + 1, 0, " in place of 3221225473." },
+        { 0, 0, 100 * GIB, " in place of 100GiB." },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        plan_on(2 * GIB);
+        request.n_sequences = 1;
+        request.kv_tokens = cases[i].kv_tokens;
+        request.kv_bytes = cases[i].kv_bytes;
+        request.limit = BURIN_LIMIT_RESERVE;
+        request.limit_bytes = cases[i].reserve;
+        plan = gpu_plan(&request);
+        if (!strstr(plan.advice, cases[i].said))
+            fail_msg("%s", plan.advice);
+    }
 }
 
 /* Many sequences of a few tokens may make a plan where one alone would not: that is no reason

@@ -6,9 +6,12 @@
 #include "runtime/base/json.h"
 #include "runtime/base/replace.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MOST_BYTES = 64 * 1024 };
 
@@ -21,6 +24,8 @@ static bool find_path(const struct burin_app *app, char *path, size_t capacity)
 }
 
 /* It says of itself that it is a success: starts that fail leave it as it is. */
+static const char head[] = "The last start that succeeded: ";
+
 static void write_head(const char *device, FILE *out)
 {
     char date[64] = "";
@@ -28,7 +33,7 @@ static void write_head(const char *device, FILE *out)
     struct tm local;
     if (localtime_r(&now, &local))
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S %z", &local);
-    fprintf(out, "The last start that succeeded: %s, on %s\n", date, device);
+    fprintf(out, "%s%s, on %s\n", head, date, device);
 }
 
 void burin_app_keep_start(const struct burin_app *app, const struct burin_engine *engine)
@@ -46,22 +51,32 @@ void burin_app_keep_start(const struct burin_app *app, const struct burin_engine
         burin_replace_file(path, &whole, 1);
 }
 
+/* Bytes of it; 0 for whatever else is in its place, of which a FIFO must not be waited for. */
+static size_t read_kept(const char *path, char *text, size_t capacity)
+{
+    struct stat about;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return 0;
+    ssize_t n = 0;
+    if (!fstat(file, &about) && S_ISREG(about.st_mode))
+        n = read(file, text, capacity - 1);
+    close(file);
+    text[n > 0 ? n : 0] = '\0';
+    return strncmp(text, head, sizeof head - 1) == 0 ? strlen(text) : 0;
+}
+
 enum burin_status burin_app_show_start(const struct burin_app *app, struct burin_error *err)
 {
     static char text[MOST_BYTES];
     char path[4096];
-    FILE *in = find_path(app, path, sizeof path) ? fopen(path, "r") : NULL;
-    if (!in)
+    const size_t n =
+            find_path(app, path, sizeof path) ? read_kept(path, text, sizeof text) : 0;
+    if (!n)
         return burin_fail(
                 err, BURIN_EIO,
                 "%s has not started on a GPU yet, as far as its cache knows",
                 app->model->name);
-    const size_t n = fread(text, 1, sizeof text - 1, in);
-    const bool failed = ferror(in);
-    fclose(in);
-    if (failed)
-        return burin_fail(err, BURIN_EIO, "cannot read %.200s", path);
-    text[n] = '\0';
     if (!app->settings.json) {
         fputs(text, stdout);
         return BURIN_OK;

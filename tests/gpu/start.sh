@@ -47,6 +47,19 @@ fi
 says log "(--vram-limit)"
 "$binary" info --last-start | cmp - "$folder/last" # a start that fails is none of them
 
+# What is in its place and isn't ours is none.
+kept=$(echo "$folder"/burin/start/*.txt)
+for other in "mkfifo" "touch" "cp $binary" "mkdir"; do
+    rm -f "$kept"
+    $other "$kept"
+    if timeout 20 "$binary" info --last-start >"$folder/none" 2>"$folder/log" || [ -s "$folder/none" ]; then
+        echo "start: --last-start shows what '$other' left"
+        exit 1
+    fi
+    says log "has not started on a GPU yet"
+done
+rmdir "$kept"
+
 # Its memory is not the CPU's: no bandwidth, no threads.
 "$binary" bench -m "$weights" -p 4 -n 2 -r 1 -t 1,2 >"$folder/bench" 2>"$folder/log"
 says bench "^on cuda:0, "

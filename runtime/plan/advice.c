@@ -356,23 +356,29 @@ static bool advise_limit(
 static enum burin_status advise_all(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
+        bool *mends,
         struct burin_error *err)
 {
     const struct burin_plan_request smallest = smallest_of(plan, request);
     struct burin_plan least;
     const enum burin_status status = burin_plan_sketch(&least, &smallest, false, err);
+    *mends = true;
     if (status)
         return status;
     if (least.fits)
         advise_several(plan, request, "", &smallest);
-    else if (!advise_limit(plan, request, &smallest))
+    else if (!advise_limit(plan, request, &smallest)) {
         advise_recipe(plan, request, &least);
+        *mends = false;
+    }
     return BURIN_OK;
 }
 
-enum burin_status burin_plan_advise(
+/* Within what is free of the card. *mends: options do. */
+static enum burin_status advise_free(
         struct burin_plan *plan,
         const struct burin_plan_request *request,
+        bool *mends,
         struct burin_error *err)
 {
     struct advice best = { 0 };
@@ -383,8 +389,46 @@ enum burin_status burin_plan_advise(
         offer_graphs(plan, request, &best);
         offer_budgets(plan, request, &best);
     }
+    *mends = best.found;
     if (!best.found)
-        return advise_all(plan, request, err);
+        return advise_all(plan, request, mends, err);
     snprintf(plan->advice, sizeof plan->advice, "%s", best.text);
     return BURIN_OK;
+}
+
+/* What would do if nobody else had anything of the card, behind what mends it as it is, or in
+ * place of its being too small. */
+static void advise_others(
+        struct burin_plan *plan, const struct burin_plan_request *request, bool mends)
+{
+    struct burin_plan whole;
+    struct burin_plan_request all = *request;
+    all.card.available_bytes = all.card.total_bytes;
+    bool whole_mends = false;
+    if (burin_plan_sketch(&whole, &all, false, NULL) ||
+        (!whole.fits &&
+         (mends || advise_free(&whole, &all, &whole_mends, NULL) || !whole_mends)))
+        return;
+
+    struct burin_put put = { plan->advice, sizeof plan->advice,
+                             mends ? strlen(plan->advice) : 0 };
+    burin_put(
+            &put, "%s what they hold: %s has %s free of %s%s%s",
+            mends ? " Or others give back" : "No option mends it until others give back",
+            plan->card.name, burin_human_bytes(plan->card.available_bytes).text,
+            burin_human_bytes(plan->card.total_bytes).text,
+            whole.fits ? ", all of it would do." : ". With all of it: ", whole.advice);
+}
+
+enum burin_status burin_plan_advise(
+        struct burin_plan *plan,
+        const struct burin_plan_request *request,
+        struct burin_error *err)
+{
+    bool mends = false;
+    const enum burin_status status = advise_free(plan, request, &mends, err);
+    if (!status && plan->family->sm &&
+        request->card.available_bytes < request->card.total_bytes)
+        advise_others(plan, request, mends);
+    return status;
 }

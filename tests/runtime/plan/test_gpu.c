@@ -655,6 +655,50 @@ SPEC(a_limit_that_alone_is_in_the_way_is_advised_and_no_more_of_it_than_need_be)
         }
 }
 
+/* Who looks at a card that others use must not be sent away from the model. */
+SPEC(where_others_hold_what_would_do_it_is_said_and_no_smaller_variant)
+{
+    static const char until[] = "No option mends it until others give back what they hold: "
+                                "card has 900 MiB free of ";
+    plan_on(4 * GIB);
+    request.card.available_bytes = 900 * MIB;
+    request.limit = BURIN_LIMIT_RESERVE_DEFAULT;
+    plan = gpu_plan(&request);
+    assert_memory_equal(plan.advice, until, strlen(until));
+    assert_non_null(strstr(plan.advice, "free of 4.00 GiB, all of it would do."));
+    assert_null(strstr(plan.advice, "variant"));
+
+    /* With all of it, too, something must be given up. */
+    request.n_sequences = 2000;
+    request.n_ctx = 131072;
+    plan = gpu_plan(&request);
+    assert_memory_equal(plan.advice, until, strlen(until));
+    if (!strstr(plan.advice, "4.00 GiB. With all of it: Smallest change: --"))
+        fail_msg("%s", plan.advice);
+    request.card.available_bytes = 4 * GIB;
+    take_advice(&request, &plan);
+    assert_true(gpu_plan(&request).fits);
+
+    /* Options mend it as it is. */
+    plan_on(4 * GIB);
+    request.n_sequences = 2;
+    request.n_ctx = 131072;
+    request.card.available_bytes = 5 * GIB / 4;
+    plan = gpu_plan(&request);
+    assert_memory_equal(plan.advice, "Smallest change: --", 19);
+    assert_non_null(strstr(
+            plan.advice,
+            ". Or others give back what they hold: card has 1.25 GiB free of 4.00 GiB, all "
+            "of it would do."));
+    assert_int_equal(take_advice(&request, &plan), 1);
+    assert_true(gpu_plan(&request).fits);
+
+    /* A card that is too small as a whole. */
+    plan_on(980 * MIB);
+    request.card.available_bytes = 900 * MIB;
+    assert_null(strstr(gpu_plan(&request).advice, "others"));
+}
+
 SPEC(with_all_of_the_card_the_other_options_do_what_they_can)
 {
     int several = 0, none = 0;

@@ -112,6 +112,9 @@ SPEC(where_host_and_card_share_their_memory_the_host_s_owners_count)
 
     assert_true(owner_bytes(&plan, "host") > 0 && owner_bytes(&plan, "tokenizer") > 0);
     assert_true(plan.fits && plan.total_bytes <= plan.limit_bytes);
+    const int64_t copies = owner_bytes(&plan, "inputs") +
+                           (int64_t)plan.n_outputs * plan.model->n_vocab * 4;
+    assert_true(owner_bytes(&plan, "host") > 8 * (int64_t)MIB + copies);
     request.card.unified = false;
     plan = gpu_plan(&request);
     assert_false(has_owner(&plan, "host"));

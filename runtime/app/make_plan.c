@@ -34,8 +34,8 @@ enum burin_status burin_app_kv_dtype(
 
 /* ---- What is asked for ------------------------------------------------------------------- */
 
-/* At most one is given (settings.c). That one, or KV of a size that is asked for, switches the
- * default reserve off. */
+/* Exactly one holds, and giving one switches the default reserve off: settings.c sees to the
+ * first. */
 void burin_app_limit(
         const struct burin_app *app,
         enum burin_limit *limit,

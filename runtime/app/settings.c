@@ -599,16 +599,16 @@ enum origin { DEFAULT, ENVIRONMENT, LINE };
 
 /* Of these only one holds. The command line's switches the environment's off; two of one origin
  * are refused. */
-enum { MAX_RIVALS = 3 };
+enum { MAX_RIVALS = 5 };
 static const struct {
     int n;
     size_t fields[MAX_RIVALS];
     const char *why;
 } rivals[] = {
-    { 3,
-      { FIELD(vram_limit), FIELD(vram_reserve), FIELD(vram_fraction) },
-      "each says what may be used of the memory" },
-    { 2, { FIELD(kv_tokens), FIELD(kv_bytes) }, "each says how much KV holds" },
+    { 5,
+      { FIELD(kv_tokens), FIELD(kv_bytes), FIELD(vram_limit), FIELD(vram_reserve),
+        FIELD(vram_fraction) },
+      "each says how much memory is used" },
     { 2, { FIELD(graphs), FIELD(eager) }, "one has no graphs, the other names some" },
     { 2, { FIELD(card), FIELD(device) }, "each says what is planned for" },
 };

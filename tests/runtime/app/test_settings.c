@@ -176,28 +176,25 @@ SPEC(two_of_which_one_holds_are_refused_by_their_names)
     unsetenv("BURIN_VRAM_FRACTION");
     unsetenv("BURIN_VRAM_LIMIT");
 
-    /* How much KV holds is no limit of all that is used. */
-    const struct burin_settings both =
-            settings_of(BURIN_RUN, "--kv-tokens 64 --vram-limit 1GiB");
-    assert_true(both.kv_tokens == 64 && both.vram_limit.given);
+    assert_refused(
+            BURIN_RUN, "--kv-tokens 64 --vram-limit 1GiB",
+            "give one of --kv-tokens and --vram-limit");
     assert_int_equal(settings_of(BURIN_RUN, "--eager=0 --graphs step=1").graphs.n, 1);
 }
 
 SPEC(the_command_line_switches_off_what_the_environment_says_in_another_way)
 {
     setenv("BURIN_VRAM_RESERVE", "1GiB", 1);
-    setenv("BURIN_KV_BYTES", "1GiB", 1);
     setenv("BURIN_GRAPHS", "step=1", 1);
     setenv("BURIN_DEVICE", "cuda:1", 1);
     struct burin_settings settings =
-            settings_of(BURIN_PLAN, "--vram-limit 2GiB --kv-tokens 7 --eager --card l4");
+            settings_of(BURIN_PLAN, "--vram-limit 2GiB --eager --card l4");
     assert_true(settings.vram_limit.given && !settings.vram_reserve.given);
-    assert_true(settings.kv_tokens == 7 && !settings.kv_bytes.given);
     assert_true(settings.eager && !settings.graphs.n);
     assert_true(settings.card && !settings.device);
 
     settings = settings_of(BURIN_PLAN, "--kv-tokens 7 --eager=0");
-    assert_true(settings.vram_reserve.given); /* a limit, which KV is within */
+    assert_true(settings.kv_tokens == 7 && !settings.vram_reserve.given);
     assert_int_equal(settings.graphs.n, 1);
     unsetenv("BURIN_VRAM_RESERVE");
     unsetenv("BURIN_KV_BYTES");

@@ -8,6 +8,9 @@
 
 static const int64_t GIB = (int64_t)1 << 30;
 
+/* A hundred times what there is, and what a rehearsal starts in a second. */
+static const int64_t MOST_OF_A_GPU = (int64_t)16 << 40;
+
 #define CARD(name, gib, sm, n_processors, unified)                                         \
     {                                                                                      \
         name, (int64_t)((gib)*1073741824.0), (int64_t)((gib)*1073741824.0), sm,            \
@@ -94,6 +97,10 @@ enum burin_status burin_card_parse(
         status = read_sm(text + length + 1, &found.sm);
     if (status || found.total_bytes <= 0 || strlen(text) >= sizeof found.name)
         return no_card(text, err);
+    if (found.sm && found.total_bytes > MOST_OF_A_GPU)
+        return burin_fail(
+                err, BURIN_EUSAGE, "'%s' is not a card: a GPU has at most %s", text,
+                burin_exact_bytes(MOST_OF_A_GPU).text);
     found.available_bytes = found.total_bytes;
     snprintf(found.name, sizeof found.name, "%s", text);
     *card = found;

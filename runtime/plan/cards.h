@@ -24,7 +24,8 @@ struct burin_card {
     bool unified;            /* the host's own memory: its owners count, too */
 };
 
-/* "rtx5090", "8GiB" or "23.46GiB,sm_120". BURIN_EUSAGE shows the forms and names the cards. */
+/* "rtx5090", "8GiB" or "23.46GiB,sm_120". BURIN_EUSAGE shows the forms and names the cards,
+ * or says that no GPU has so much. */
 enum burin_status burin_card_parse(
         struct burin_card *card, const char *text, struct burin_error *err);
 

@@ -36,6 +36,8 @@ SPEC(a_card_is_a_name_or_a_size_and_perhaps_a_compute_capability)
     assert_int_equal(card_of("8GiB").total_bytes, 8 * GIB);
     assert_int_equal(card_of("8GiB").sm, 0);
     assert_int_equal(card_of("23.46GiB,sm_120").sm, 120);
+    assert_int_equal(card_of("16TiB,sm_120").total_bytes, 16 * 1024 * GIB);
+    assert_int_equal(card_of("32TiB").total_bytes, 32 * 1024 * GIB); /* a host's */
     assert_int_equal(
             card_of("23.46GiB,sm_120").total_bytes, card_of("rtx5090-laptop").total_bytes);
 
@@ -60,6 +62,8 @@ SPEC(a_card_is_a_name_or_a_size_and_perhaps_a_compute_capability)
         assert_int_equal(burin_card_parse(&card, wrong[i], &err), BURIN_EUSAGE);
     assert_non_null(
             strstr(err.message, "rtx3090 rtx4090 rtx5090 rtx5090-laptop rtxpro6000"));
+    assert_int_equal(burin_card_parse(&card, "16385GiB,sm_120", &err), BURIN_EUSAGE);
+    assert_non_null(strstr(err.message, "a GPU has at most 16384GiB"));
 }
 
 SPEC(GB_are_those_that_a_card_is_sold_by)

@@ -81,7 +81,7 @@ static void offer_kv_dtypes(
     }
 }
 
-/* A program that is named would keep its graphs. */
+/* Beside a list it would be refused. */
 static const char *none_text(const struct burin_plan_request *request)
 {
     return request->graphs.n ? "--graphs none in place of those" : "--graphs none";
@@ -139,6 +139,7 @@ static void offer_budgets(
             at++;
         if (at == BURIN_MAX_PROGRAMS)
             continue;
+        const bool given = at < graphs->n;
         graphs->n = at == graphs->n ? at + 1 : graphs->n;
         snprintf(
                 graphs->named[at].program, sizeof graphs->named[at].program, "%s",
@@ -153,6 +154,10 @@ static void offer_budgets(
             burin_put(&put, "--graphs %s=", program->name);
             for (int i = 0; i < fewer->n; i++)
                 burin_put(&put, "%s%d", i ? "," : "", fewer->sizes[i]);
+            if (given) /* beside it, it would be refused */
+                burin_put(
+                        &put, " in place of %s=...,%d", program->name,
+                        ladder->sizes[ladder->n - 1]);
             burin_put(
                     &put, ", items of at most %d soft tokens", fewer->sizes[fewer->n - 1]);
             const double kept =
@@ -198,8 +203,7 @@ static bool say_several(
                 &put, " %s %s", burin_knobs[knob].option,
                 burin_knob_text(knob, value).text);
     }
-    if (other->graphs.none &&
-        (!request->graphs.none || other->graphs.n < request->graphs.n)) {
+    if (other->graphs.none && !request->graphs.none) {
         told.graphs = other->graphs;
         burin_put(&put, " %s", none_text(request));
     }

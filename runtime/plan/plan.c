@@ -35,36 +35,61 @@ int burin_dtype_by_name(const char *name)
     return -1;
 }
 
+const struct burin_ladder *burin_graphs_named(
+        const struct burin_graphs *graphs, const char *program, size_t length)
+{
+    for (int i = 0; i < graphs->n; i++)
+        if (strlen(graphs->named[i].program) == length &&
+            strncmp(graphs->named[i].program, program, length) == 0)
+            return &graphs->named[i].ladder;
+    return NULL;
+}
+
+/* "step=1,2,4", whose program has `length` bytes. */
+static enum burin_status add_named(
+        struct burin_graphs *graphs,
+        const char *text,
+        size_t length,
+        struct burin_error *err)
+{
+    const struct burin_ladder *before = burin_graphs_named(graphs, text, length);
+    if (before)
+        return burin_fail(
+                err, BURIN_EUSAGE,
+                "--graphs %.*s=...,%d and --graphs %.60s: a program has one list",
+                (int)length, text, before->sizes[before->n - 1], text);
+    if (graphs->n == BURIN_MAX_PROGRAMS)
+        return burin_fail(
+                err, BURIN_EUSAGE, "--graphs names more than %d programs",
+                BURIN_MAX_PROGRAMS);
+    const char *sizes = text + length + 1;
+    const enum burin_status status =
+            burin_ladder_parse(&graphs->named[graphs->n].ladder, sizes, strlen(sizes), err);
+    if (status)
+        return status;
+    snprintf(
+            graphs->named[graphs->n].program, sizeof graphs->named[0].program, "%.*s",
+            (int)length, text);
+    graphs->n++;
+    return BURIN_OK;
+}
+
 enum burin_status burin_graphs_parse(
         struct burin_graphs *graphs, const char *text, struct burin_error *err)
 {
     const size_t length = strcspn(text, "=");
-    if (strcmp(text, "none") == 0) {
-        graphs->none = true;
-        return BURIN_OK;
-    }
-    if (!length || !text[length] || length >= sizeof graphs->named[0].program)
+    const bool none = strcmp(text, "none") == 0;
+    if (!none && (!length || !text[length] || length >= sizeof graphs->named[0].program))
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "--graphs is none, or a program and its sizes like step=1,2,4, not '%.60s'",
                 text);
-    int at = 0;
-    while (at < graphs->n && (strncmp(graphs->named[at].program, text, length) != 0 ||
-                              graphs->named[at].program[length]))
-        at++;
-    if (at == BURIN_MAX_PROGRAMS)
+    if (none ? graphs->n > 0 : graphs->none)
         return burin_fail(
-                err, BURIN_EUSAGE, "--graphs names more than %d programs",
-                BURIN_MAX_PROGRAMS);
-    const enum burin_status status = burin_ladder_parse(
-            &graphs->named[at].ladder, text + length + 1, strlen(text + length + 1), err);
-    if (status)
-        return status;
-    snprintf(
-            graphs->named[at].program, sizeof graphs->named[at].program, "%.*s",
-            (int)length, text);
-    graphs->n += at == graphs->n;
-    return BURIN_OK;
+                err, BURIN_EUSAGE, "--graphs none has no graphs, --graphs %.60s%s has some",
+                none ? graphs->named[0].program : text, none ? "=..." : "");
+    graphs->none |= none;
+    return none ? BURIN_OK : add_named(graphs, text, length, err);
 }
 
 /* A picture that no step takes: a plan is without it where none is on its way. */

@@ -43,8 +43,8 @@ enum {
     BURIN_MAX_PROGRAMS = 8,
 };
 
-/* Graphs that are asked for by name. A program that is not named keeps its own ladder, or has
- * none where `none` says so. */
+/* Graphs that are asked for by name. A program that is not named keeps its own ladder; where
+ * `none` says so no program has any, and none is named. */
 struct burin_graphs {
     bool none;
     int n;
@@ -54,9 +54,14 @@ struct burin_graphs {
     } named[BURIN_MAX_PROGRAMS];
 };
 
-/* Add what "none" or "step=1,2,4" asks for. */
+/* Add what "none" or "step=1,2,4" asks for. BURIN_EUSAGE where that says a thing twice, or
+ * against what was said. */
 enum burin_status burin_graphs_parse(
         struct burin_graphs *graphs, const char *text, struct burin_error *err);
+
+/* The list of the program of so many letters, NULL where it is not named. */
+const struct burin_ladder *burin_graphs_named(
+        const struct burin_graphs *graphs, const char *program, size_t length);
 
 /* What only the device knows. 0 is not known yet: the worst that was met is assumed. */
 struct burin_device_costs {

@@ -61,11 +61,7 @@ static enum burin_status activate(
 static const struct burin_ladder *named(
         const struct burin_graphs *graphs, const struct burin_program *program)
 {
-    const struct burin_ladder *found = NULL;
-    for (int i = 0; i < graphs->n; i++)
-        if (strcmp(graphs->named[i].program, program->name) == 0)
-            found = &graphs->named[i].ladder; /* the last one counts */
-    return found;
+    return burin_graphs_named(graphs, program->name, strlen(program->name));
 }
 
 /* Before anything else: a graph that would seem to cost nothing. */
@@ -78,8 +74,7 @@ static enum burin_status check_graphs(
     bool any = false;
     for (int i = 0; i < family->n_programs && family->sm; i++) {
         const struct burin_program *program = &family->programs[i];
-        if (!plan->programs[i].active ||
-            (request->graphs.none && !named(&request->graphs, program)))
+        if (!plan->programs[i].active || request->graphs.none)
             continue;
         any = true;
         if (program->graph.kernel_nodes <= 0 || program->graph.copy_nodes < 0)

@@ -267,7 +267,7 @@ spec("what a plan has chosen is the least that it says would fit", function()
   for _, args in ipairs {
     "gemma4 --variant 26b-a4b --quant nvfp4 --card rtx4090", "gemma4 --variant 31b --quant q4_0 --parallel 1 --card rtx5090",
     "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=64",
-    "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=1,2 --graphs step=4",
+    "gemma4 --variant e2b --quant bf16 --card rtx5090 --graphs step=1,2 --graphs encode_image=70,1120",
     "gemma4 --variant 26b-a4b --quant nvfp4 --card b200 --ctx-size 1145",
   } do
     local plan = plan_of(args)
@@ -305,6 +305,8 @@ spec("what would do nothing is refused", function()
   for options, said in pairs {
     ["--assume fixed=1GiB,fixed=2GiB"] = "--assume tells fixed= twice",
     ["--graphs none --assume graphs=5GiB"] = "no graphs are planned (--graphs none)",
+    ["--graphs step=1 --graphs step=2"] = "--graphs step=...,1 and --graphs step=2: a program has one list",
+    ["--graphs none --graphs step=1"] = "--graphs none has no graphs, --graphs step=1 has some",
     ["--kv-tokens 0"] = "--kv-tokens",
     ["--parallel 64 --kv-tokens 64"] = "each sequence has a page at least, --kv-tokens 4096",
   } do

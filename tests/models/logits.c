@@ -209,6 +209,7 @@ int main(int argc, char **argv)
             options.n_outputs = 2 * ROWS_A_STEP + 1; /* products of fewer rows aren't its */
             break;
         case GRAPHS:
+            graphs = (struct burin_graphs){ 0 }; /* the last list holds */
             if (burin_graphs_parse(&graphs, optarg, &err))
                 return fail(&err);
             options.graphs = &graphs;

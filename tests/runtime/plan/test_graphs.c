@@ -138,7 +138,7 @@ SPEC(C3_without_graphs_their_term_is_nothing)
 
 /* ---- Graphs by name ----------------------------------------------------------------------- */
 
-SPEC(a_program_that_is_not_named_keeps_its_ladder_and_has_none_behind_none)
+SPEC(a_program_that_is_not_named_keeps_its_ladder)
 {
     struct burin_plan_request request = gpu_request(4 * GIB);
     request.n_sequences = 8;
@@ -147,16 +147,30 @@ SPEC(a_program_that_is_not_named_keeps_its_ladder_and_has_none_behind_none)
     assert_int_equal(plan.programs[0].graphs.n, 2);
     assert_int_equal(plan.programs[2].graphs.n, 5);
 
-    assert_int_equal(burin_graphs_parse(&request.graphs, "none", NULL), BURIN_OK);
-    plan = gpu_plan(&request);
-    assert_int_equal(plan.programs[0].graphs.n, 2);
-    assert_int_equal(plan.programs[2].graphs.n, 0);
-
-    assert_int_equal(burin_graphs_parse(&request.graphs, "step=1,2,8", NULL), BURIN_OK);
-    assert_int_equal(gpu_plan(&request).programs[0].graphs.n, 3); /* the last one counts */
     request.graphs = graphs_of("step=1,9");
     assert_non_null(strstr(
             gpu_refusal(&request, BURIN_EUSAGE), "--graphs step=...,9 is above the 8"));
+}
+
+SPEC(what_is_said_of_graphs_twice_or_against_each_other_is_refused_with_both)
+{
+    static const char *const cases[][3] = {
+        { "step=1,3", "step=2",
+          "--graphs step=...,3 and --graphs step=2: a program has one" },
+        { "step=1", "step=1",
+          "--graphs step=...,1 and --graphs step=1: a program has one" },
+        { "none", "step=1", "--graphs none has no graphs, --graphs step=1 has some" },
+        { "step=1", "none", "--graphs none has no graphs, --graphs step=... has some" },
+        { "step=1", "steps=2", "" },
+        { "none", "none", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct burin_graphs graphs = graphs_of(cases[i][0]);
+        struct burin_error err = { 0 };
+        const enum burin_status status = burin_graphs_parse(&graphs, cases[i][1], &err);
+        assert_int_equal(status, cases[i][2][0] ? BURIN_EUSAGE : BURIN_OK);
+        assert_non_null(strstr(err.message, cases[i][2]));
+    }
 }
 
 SPEC(what_names_no_graphs_is_refused)
@@ -278,7 +292,7 @@ SPEC(P3_graphs_of_more_than_a_quarter_of_the_card_are_refused_and_the_largest_th
     plan = gpu_plan(&request);
     burin_plan_check(&plan, &err);
     assert_non_null(strstr(err.message, "7 graphs"));
-    request.graphs.none = true;
+    request.graphs = graphs_of("none");
     assert_true(gpu_plan(&request).fits);
     /* Left to its default, the number of sequences keeps away from it. */
     request.graphs = (struct burin_graphs){ 0 };

@@ -89,6 +89,8 @@ static int loss(
     return burin_is_encoder(program) ? share - 2000 : share;
 }
 
+enum { MOST_TOLD = 10 }; /* one by one */
+
 static void tell(
         struct burin_capturing *c,
         const struct burin_program *program,
@@ -107,7 +109,17 @@ static void tell(
             text, sizeof text, "graph %s %d is given up, its runs are %s: %.200s",
             program->name, n, instead, why->message);
     c->n_dropped++;
-    if (c->note)
+    if (c->note && c->n_dropped <= MOST_TOLD)
+        c->note(c->user, text);
+}
+
+static void tell_others(struct burin_capturing *c)
+{
+    char text[100];
+    snprintf(
+            text, sizeof text, "%d graphs more are given up likewise",
+            c->n_dropped - MOST_TOLD);
+    if (c->note && c->n_dropped > MOST_TOLD)
         c->note(c->user, text);
 }
 
@@ -208,5 +220,6 @@ enum burin_status burin_capture_all(struct burin_capturing *c, struct burin_erro
             if (!status && c->progress && !c->progress(c->user, done, total))
                 status = burin_fail(err, BURIN_ESTOPPED, "interrupted while capturing");
         }
+    tell_others(c);
     return status;
 }

@@ -13,7 +13,7 @@
 #include "runtime/engine/staging.h"
 #include "runtime/plan/plan.h"
 
-/* What was given up is told line by line: "graph step 5: ..." */
+/* What was given up is told line by line: "graph step 5 is given up, ..."; many of them as a sum. */
 typedef void burin_capture_note(void *user, const char *text);
 
 struct burin_capturing {

@@ -50,7 +50,7 @@ enum burin_start_step {
 };
 extern const char *const burin_start_names[BURIN_N_START_STEPS];
 
-enum { BURIN_START_NOTES = 16, BURIN_START_NOTE = 400 };
+enum { BURIN_START_NOTES = 32, BURIN_START_NOTE = 400 };
 
 /* What is known of a start besides its owners. */
 struct burin_start_facts {

@@ -366,6 +366,26 @@ SPEC(with_no_graph_to_be_had_every_kernel_is_launched_and_each_loss_is_told)
     end();
 }
 
+SPEC(however_many_graphs_are_given_up_what_comes_behind_them_is_told)
+{
+    plan_on(24 * GIB);
+    request.n_sequences = 64;
+    make_machine();
+    card.node_bytes = 24 * (size_t)GIB;
+    card.no_vmm = true; /* they are made twice */
+    remake_machine();
+    burin_virtual_neighbour(machine, 0, "cuGraphInstantiateWithFlags", 1, 5 * GIB);
+
+    must_start();
+
+    assert_true(rehearsal.start.facts.n_graphs_planned > 12);
+    assert_int_equal(rehearsal.captures.n, 0);
+    assert_true(told("graphs more are given up likewise"));
+    assert_true(told("5.00 GiB vanished while this started"));
+    assert_false(noted("more of the like"));
+    end();
+}
+
 /* ---- Platforms --------------------------------------------------------------------------- */
 
 SPEC(a_platform_without_addresses_ahead_of_memory_starts_in_the_same_order_and_says_so)

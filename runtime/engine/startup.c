@@ -286,7 +286,15 @@ enum burin_status burin_start_capture(struct burin_start *s, struct burin_error 
     struct burin_capturing capturing = capturing_of(s);
     burin_captures_close(s->captures);
     enum burin_status status = open_calls(s, err);
-    return status ? status : burin_capture_all(&capturing, err);
+    if (!status)
+        status = burin_capture_all(&capturing, err);
+    s->facts.n_graphs = s->captures->n;
+    s->facts.n_nodes = 0;
+    for (int i = 0; i < s->captures->n; i++) {
+        const struct burin_graph *graph = &s->captures->at[i].graph;
+        s->facts.n_nodes += graph->kernel_nodes + graph->copy_nodes;
+    }
+    return status;
 }
 
 static enum burin_status make_graphs(struct burin_start *s, struct burin_error *err)
@@ -298,10 +306,6 @@ static enum burin_status make_graphs(struct burin_start *s, struct burin_error *
     enum burin_status status = burin_start_capture(s, err);
     if (status)
         return status;
-    facts->n_graphs = s->captures->n;
-    for (int i = 0; i < s->captures->n; i++)
-        facts->n_nodes +=
-                s->captures->at[i].graph.kernel_nodes + s->captures->at[i].graph.copy_nodes;
     if (facts->n_graphs_planned)
         status = book(s, "graphs", &before, err);
 
@@ -311,7 +315,7 @@ static enum burin_status make_graphs(struct burin_start *s, struct burin_error *
         burin_plan_drift(
                 burin_plan_owner_bytes(s->plan, "graphs"), (int64_t)graphs->obtained,
                 (int)facts->n_nodes, drift, sizeof drift))
-        burin_start_remark(s, "%s", drift);
+        burin_start_note(s, "%s", drift);
     return status;
 }
 

@@ -386,6 +386,37 @@ SPEC(however_many_graphs_are_given_up_what_comes_behind_them_is_told)
     end();
 }
 
+SPEC(graphs_that_take_more_than_was_planned_are_told)
+{
+    plan_on(4 * GIB);
+    make_machine();
+    card.node_bytes *= 10;
+    remake_machine();
+
+    must_start();
+
+    assert_true(told(" were planned: KV has so much less"));
+    end();
+}
+
+SPEC(graphs_that_were_had_until_pages_took_their_place_are_not_counted)
+{
+    plan_on(24 * GIB);
+    request.n_sequences = 64;
+    make_machine();
+    card.node_bytes = (size_t)GIB;
+    card.no_vmm = true;
+    remake_machine();
+    burin_virtual_neighbour(machine, 0, "cuGraphInstantiateWithFlags", 1, 5 * GIB);
+
+    must_start();
+
+    assert_int_equal(rehearsal.captures.n, 0);
+    assert_int_equal(rehearsal.start.facts.n_graphs, 0);
+    assert_int_equal(rehearsal.start.facts.n_nodes, 0);
+    end();
+}
+
 /* ---- Platforms --------------------------------------------------------------------------- */
 
 SPEC(a_platform_without_addresses_ahead_of_memory_starts_in_the_same_order_and_says_so)

@@ -5,6 +5,7 @@ local plan = {}
 
 -- What the planner is made of: no weights, text, engine or kernels.
 local SOURCES = "runtime/app/plan_main.c runtime/app/make_plan.c runtime/app/settings.c "
+  .. "runtime/app/options.c runtime/app/option_values.c "
   .. "runtime/plan/*.c runtime/device/machine.c runtime/base/status.c runtime/base/units.c "
   .. "runtime/base/json.c runtime/base/json_scan.c runtime/base/utf8.c runtime/base/put.c "
   .. "runtime/base/span.c"

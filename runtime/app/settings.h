@@ -1,7 +1,7 @@
 /* runtime/app/settings.h -- What the user asked for: one table of options, and what they
  * set.
  *
- * The table (settings.c) is the only place that knows an option: its spellings, which
+ * The table (options.c) is the only place that knows an option: its spellings, which
  * commands take it, its range, its default, its line in --help. The first spellings of a
  * row are ours and are shown; others that people know from elsewhere are accepted silently.
  *

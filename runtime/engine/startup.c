@@ -162,6 +162,24 @@ static bool kernels_done(void *user, int done, int total)
            s->on_step(s->user, BURIN_START_KERNELS, (size_t)done, (size_t)total);
 }
 
+static void note_lost_kernels(
+        struct burin_start *s, const char *cache, const struct burin_compile_counts *counts)
+{
+    if (cache && counts->n_lost)
+        burin_start_note(
+                s,
+                "each start compiles %d kernels again: they can't be kept in %s; "
+                "BURIN_KERNEL_CACHE=FOLDER keeps them elsewhere",
+                counts->n_lost, burin_show(burin_span_of(cache)).text);
+    if (!cache && s->keep_kernels && counts->n_compiled && !burin_cache_unwanted())
+        burin_start_note(
+                s,
+                "each start compiles %d kernels again: HOME and XDG_CACHE_HOME name no "
+                "place "
+                "for them; BURIN_KERNEL_CACHE=FOLDER keeps them",
+                counts->n_compiled);
+}
+
 static enum burin_status load_kernels(struct burin_start *s, struct burin_error *err)
 {
     const struct look before = look(s);
@@ -182,12 +200,8 @@ static enum burin_status load_kernels(struct burin_start *s, struct burin_error 
     if (!status)
         status = burin_cuda_load(
                 &s->gpu->cuda, s->plan->family->cuda, &compiling, &counts, err);
-    if (!status && counts.n_lost)
-        burin_start_note(
-                s,
-                "each start compiles %d kernels again: they can't be kept in %s; "
-                "BURIN_KERNEL_CACHE=FOLDER keeps them elsewhere",
-                counts.n_lost, burin_show(burin_span_of(compiling.cache)).text);
+    if (!status)
+        note_lost_kernels(s, compiling.cache, &counts);
     burin_arena_close(&folder);
     return status ? status : book(s, "modules", &before, err);
 }

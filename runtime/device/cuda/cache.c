@@ -57,6 +57,12 @@ const char *burin_cache_folder(struct burin_arena *arena)
     return folder && *folder ? burin_arena_text(arena, folder, strlen(folder)) : NULL;
 }
 
+bool burin_cache_unwanted(void)
+{
+    const char *folder = getenv("BURIN_KERNEL_CACHE");
+    return folder && !*folder;
+}
+
 /* Longer paths are no cache. */
 struct path {
     char text[1200];

@@ -25,8 +25,11 @@ struct burin_cache_key {
 /* Extend a key by `n` bytes and their number: FNV-1a of 128 bits. Begin with a zeroed one. */
 void burin_cache_key_add(struct burin_cache_key *key, const void *bytes, size_t n);
 
-/* The folder's path, or NULL where there is to be no cache; it need not exist. */
+/* The folder's path, or NULL where there is to be no cache or no place for one; it need not exist. */
 const char *burin_cache_folder(struct burin_arena *arena);
+
+/* Whether there is to be none. */
+bool burin_cache_unwanted(void);
 
 /* Read what was kept, into `arena`; false where it isn't there. */
 bool burin_cache_find(

@@ -205,6 +205,7 @@ SPEC(what_a_start_gives_up_is_told_line_by_line_and_other_notes_are_not)
     const struct burin_virtual_options card = one_card();
     const struct burin_options options = engine_options();
     assert_int_equal(burin_virtual_open(&machine, &card, NULL), BURIN_OK);
+    setenv("BURIN_KERNEL_CACHE", "", 1); /* whatever place there is */
     burin_virtual_fail(machine, "nvmlInit_v2", 1, 1, BURIN_FAULT_ONCE);
     for (int nth = 1; nth <= 2; nth++)
         burin_virtual_fail(
@@ -233,7 +234,29 @@ SPEC(kernels_that_can_t_be_kept_are_told_once_with_the_folder_and_what_names_ano
     assert_non_null(strstr(note, "BURIN_KERNEL_CACHE"));
     assert_null(burin_engine_start_note(engine, 1));
     close_all(engine);
-    unsetenv("BURIN_KERNEL_CACHE");
+}
+
+SPEC(kernels_that_have_no_place_are_told_and_those_that_are_to_have_none_are_not)
+{
+    for (int unwanted = 0; unwanted <= 1; unwanted++) {
+        const struct burin_virtual_options card = one_card();
+        const struct burin_options options = engine_options();
+        unsetenv("HOME");
+        unsetenv("XDG_CACHE_HOME");
+        unsetenv("BURIN_KERNEL_CACHE");
+        if (unwanted)
+            setenv("BURIN_KERNEL_CACHE", "", 1);
+        assert_int_equal(burin_virtual_open(&machine, &card, NULL), BURIN_OK);
+
+        struct burin_engine *engine = open_engine(&options);
+
+        const char *note = burin_engine_start_note(engine, 0);
+        if (unwanted)
+            assert_null(note);
+        else
+            assert_non_null(strstr(note, "HOME and XDG_CACHE_HOME name no place for them"));
+        close_all(engine);
+    }
 }
 
 static void fail_in_a_step(

@@ -219,26 +219,23 @@ static enum burin_status share_pool(
     const int others = plan->family->sm ? plan->n_sequences - 1 : 0;
     const int page = burin_plan_page_tokens(plan);
     const int64_t tokens = ((int64_t)plan->n_pages - others) * page;
+    const int64_t own = request->n_ctx > page ? request->n_ctx : page;
     char beside[64] = "", pool[48];
     if (others)
         snprintf(beside, sizeof beside, " beside a page for each of %d others", others);
-    if (tokens <= 0) {
-        pool_option(plan, request, (int64_t)plan->n_sequences * page, pool, sizeof pool);
+    pool_option(plan, request, own + (int64_t)others * page, pool, sizeof pool);
+    if (tokens <= 0)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "a KV cache of %d pages of %d tokens, and --parallel %d: each sequence has "
                 "a page at least, %s",
                 plan->n_pages, page, plan->n_sequences, pool);
-    }
-    if (request->n_ctx > 0 && tokens < request->n_ctx) {
-        pool_option(
-                plan, request, request->n_ctx + (int64_t)others * page, pool, sizeof pool);
+    if (request->n_ctx > 0 && tokens < request->n_ctx)
         return burin_fail(
                 err, BURIN_EUSAGE,
                 "room for %lld tokens%s, one request may need %d: start with --ctx-size "
                 "%lld, or give %s",
                 (long long)tokens, beside, request->n_ctx, (long long)tokens, pool);
-    }
     if (tokens < plan->n_ctx)
         plan->n_ctx = (int)tokens;
     return BURIN_OK;

@@ -245,6 +245,12 @@ SPEC(a_pool_has_the_context_of_one_sequence_and_a_page_for_each_of_the_others)
             gpu_refusal(&request, BURIN_EUSAGE), "a KV cache of 1 pages of 64 tokens, and "
                                                  "--parallel 64: each sequence has a page "
                                                  "at least, --kv-tokens 4096"));
+    request.n_ctx = 1000; /* as many as both need */
+    assert_non_null(strstr(gpu_refusal(&request, BURIN_EUSAGE), "--kv-tokens 5032"));
+    request.kv_tokens = 5032;
+    assert_int_equal(gpu_plan(&request).n_ctx, 1000);
+    request.n_ctx = 0;
+    request.kv_tokens = 64;
     /* Left to their default there are as many sequences as the pool has room for. */
     request.n_sequences = 0;
     assert_int_equal(gpu_plan(&request).n_sequences, 1);

@@ -28,6 +28,13 @@ static void offer(struct advice *best, double pain, const char *text)
     snprintf(best->text, sizeof best->text, "Smallest change: %s.", text);
 }
 
+/* A size that was given, in few digits: 31.2GiB is no whole number of MiB. */
+static struct burin_text24 given_bytes(int64_t bytes)
+{
+    const int64_t mib = 1 << 20;
+    return bytes % mib ? burin_human_bytes(bytes) : burin_exact_bytes(bytes);
+}
+
 static void offer_numbers(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -42,11 +49,13 @@ static void offer_numbers(
                 plan, request, knob, burin_knob_least(plan, &held, knob), now - 1);
         if (value < 0)
             continue;
+        const int64_t given = burin_knob_given(plan, request, knob);
         char text[96];
         snprintf(
                 text, sizeof text, "%s %s in place of %s", burin_knobs[knob].option,
                 burin_knob_text(knob, value).text,
-                burin_knob_text(knob, burin_knob_given(plan, request, knob)).text);
+                knob == BURIN_KNOB_POOL_BYTES ? given_bytes(given).text
+                                              : burin_knob_text(knob, given).text);
         offer(best, burin_knobs[knob].pain * (double)(now - value) / (double)now, text);
     }
 }
@@ -333,7 +342,7 @@ static bool advise_limit(
     struct burin_plan_request loose;
     char option[64];
     if (burin_plan_loosen(plan, request, false, &loose, option, sizeof option)) {
-        struct burin_text24 now = burin_exact_bytes(request->limit_bytes);
+        struct burin_text24 now = given_bytes(request->limit_bytes);
         if (request->limit == BURIN_LIMIT_FRACTION)
             snprintf(now.text, sizeof now.text, "%g", request->limit_fraction);
         if (request->limit == BURIN_LIMIT_RESERVE_DEFAULT)

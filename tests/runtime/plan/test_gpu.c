@@ -915,7 +915,7 @@ SPEC(advice_says_what_was_given_and_not_what_became_of_it)
     } cases[] = {
         { INT_MAX, 0, 0, " in place of 2147483647." },
         { 0, 40 * GIB, 0, " in place of 40GiB." },
-        { 0, 3 * GIB + 1, 0, " in place of 3221225473." },
+        { 0, 31 * GIB / 10, 0, " in place of 3.10 GiB." },
         { 0, 0, 100 * GIB, " in place of 100GiB." },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -127,8 +127,8 @@ static void offer_graphs(
     }
 }
 
-/* Pictures of fewer soft tokens: the largest budgets left out. A list is short enough to be said
- * as a whole. */
+/* Pictures of fewer soft tokens: the largest budgets left out, but for those that a picture on its
+ * way needs. A list is short enough to be said as a whole. */
 static void offer_budgets(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
@@ -156,7 +156,8 @@ static void offer_budgets(
         graphs->named[at].ladder = *ladder;
         while (--graphs->named[at].ladder.n > 0) {
             const struct burin_ladder *fewer = &graphs->named[at].ladder;
-            if (fewer->n > SAID || !burin_plan_sketch_fits(&other))
+            if (fewer->n > SAID || fewer->sizes[fewer->n - 1] < plan->largest_picture ||
+                !burin_plan_sketch_fits(&other))
                 continue;
             char text[384] = "";
             struct burin_put put = { text, sizeof text, 0 };

@@ -80,6 +80,7 @@ bool burin_knob_may_turn(
         enum burin_knob knob)
 {
     return burin_knob_planned(plan, knob) > burin_knobs[knob].least &&
+           (knob != BURIN_KNOB_IMAGES || !request->largest_picture) && /* on their way */
            (knob != BURIN_KNOB_POOL || request->kv_tokens) &&
            (knob != BURIN_KNOB_POOL_BYTES || request->kv_bytes) &&
            (knob != BURIN_KNOB_THREADS || !plan->family->sm); /* no memory of a GPU */

@@ -842,6 +842,7 @@ static void draw_request(void)
     request.n_draft = (int)DRAWN(0, 0, 4);
     request.images_given = DRAWN(0, 1);
     request.n_images = request.images_given ? (int)DRAWN(0, 1, 700) : 0;
+    request.largest_picture = (int)DRAWN(0, 0, 280, 300); /* is on its way */
     request.n_frames = (int)DRAWN(0, 0, 90);
     request.n_clips = (int)DRAWN(0, 0, 7);
     request.padding_given = true;
@@ -900,6 +901,12 @@ SPEC(whatever_is_asked_for_the_options_advised_are_accepted_beside_it_and_fit)
                 longest, sizeof longest, "items of at most %d soft tokens",
                 mended.programs[2].n_eager);
         assert_true(!strstr(plan.advice, "encode_image=") || strstr(plan.advice, longest));
+        if (asked.largest_picture) {
+            assert_null(strstr(plan.advice, "--images"));
+            assert_true(
+                    !strstr(plan.advice, "encode_image=") ||
+                    mended.programs[2].n_eager >= asked.largest_picture);
+        }
         n++;
         pools += request.kv_tokens != asked.kv_tokens;
         bytes += request.kv_bytes != asked.kv_bytes;

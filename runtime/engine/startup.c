@@ -428,7 +428,7 @@ static enum burin_status explain(
     struct burin_error first = *err, second = { 0 };
     struct burin_plan plan;
     struct burin_plan_request request = *s->request;
-    const int64_t ours = s->ledger->device ? obtained(s->ledger) : 0;
+    const int64_t ours = s->ledger->device ? obtained(s->ledger) - s->host_bytes : 0;
     request.family = s->plan->family;
     request.card.available_bytes = available + ours;
     burin_gpu_others(s->gpu, others, sizeof others);

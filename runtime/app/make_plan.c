@@ -69,9 +69,9 @@ static enum burin_status check_steps(const struct burin_app *app, struct burin_e
             sizes->sizes[sizes->n - 1] > 1)
             return burin_fail(
                     err, BURIN_EUSAGE,
-                    "--graphs %s=...,%d: `%s` runs one sequence at a time, %s=1 is all it "
+                    "--graphs %s=%s: `%s` runs one sequence at a time, %s=1 is all it "
                     "uses",
-                    step, sizes->sizes[sizes->n - 1], burin_command_names[app->command],
+                    step, burin_ladder_end(sizes).text, burin_command_names[app->command],
                     step);
     }
     return BURIN_OK;

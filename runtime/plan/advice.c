@@ -166,8 +166,8 @@ static void offer_budgets(
                 burin_put(&put, "%s%d", i ? "," : "", fewer->sizes[i]);
             if (given) /* beside it, it would be refused */
                 burin_put(
-                        &put, " in place of %s=...,%d", program->name,
-                        ladder->sizes[ladder->n - 1]);
+                        &put, " in place of %s=%s", program->name,
+                        burin_ladder_end(ladder).text);
             burin_put(
                     &put, ", items of at most %d soft tokens", fewer->sizes[fewer->n - 1]);
             const double kept =

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 
 static enum burin_status too_many(const char *what, struct burin_error *err)
 {
@@ -76,6 +77,15 @@ enum burin_status burin_ladder_parse(
         ladder->sizes[ladder->n++] = last;
     }
     return BURIN_OK;
+}
+
+struct burin_ladder_end burin_ladder_end(const struct burin_ladder *ladder)
+{
+    struct burin_ladder_end end;
+    snprintf(
+            end.text, sizeof end.text, "%s%d", ladder->n > 1 ? "...," : "",
+            ladder->sizes[ladder->n - 1]);
+    return end;
 }
 
 int burin_ladder_size(const struct burin_ladder *ladder, int n)

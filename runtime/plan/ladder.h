@@ -41,6 +41,12 @@ enum burin_status burin_ladder_parse(
         size_t length,
         struct burin_error *err);
 
+/* "...,4" of 1,2,4; "1" of 1: as it was given, in few letters. */
+struct burin_ladder_end {
+    char text[24];
+};
+struct burin_ladder_end burin_ladder_end(const struct burin_ladder *ladder);
+
 /* The size that a run of n is replayed in; 0 where n is above all of them. */
 int burin_ladder_size(const struct burin_ladder *ladder, int n);
 

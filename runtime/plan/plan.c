@@ -56,8 +56,8 @@ static enum burin_status add_named(
     if (before)
         return burin_fail(
                 err, BURIN_EUSAGE,
-                "--graphs %.*s=...,%d and --graphs %.60s: a program has one list",
-                (int)length, text, before->sizes[before->n - 1], text);
+                "--graphs %.*s=%s and --graphs %.60s: a program has one list", (int)length,
+                text, burin_ladder_end(before).text, text);
     if (graphs->n == BURIN_MAX_PROGRAMS)
         return burin_fail(
                 err, BURIN_EUSAGE, "--graphs names more than %d programs",

@@ -160,7 +160,7 @@ static enum burin_status cap_encoder(
         const struct burin_plan *plan,
         const struct burin_plan_request *request,
         const struct burin_program *program,
-        bool listed,
+        const struct burin_ladder *listed,
         int *largest,
         struct burin_error *err)
 {
@@ -181,10 +181,10 @@ static enum burin_status cap_encoder(
     if (listed)
         return burin_fail(
                 err, BURIN_ENOMEM,
-                "--graphs %s=...,%d takes %lld bytes of arena, --encoder-arena is %lld: up "
+                "--graphs %s=%s takes %lld bytes of arena, --encoder-arena is %lld: up "
                 "to %d soft tokens fit",
-                program->name, asked, (long long)arena_of(plan, program, asked),
-                (long long)cap, fits);
+                program->name, burin_ladder_end(listed).text,
+                (long long)arena_of(plan, program, asked), (long long)cap, fits);
     return BURIN_OK;
 }
 
@@ -226,8 +226,7 @@ static enum burin_status plan_encoder(
                     "--graphs %s=%d: its smallest item has %d soft tokens", program->name,
                     listed->sizes[0], program->smallest_item);
     }
-    enum burin_status status =
-            cap_encoder(plan, request, program, listed != NULL, &largest, err);
+    enum burin_status status = cap_encoder(plan, request, program, listed, &largest, err);
     if (status)
         return status;
     planned->n_eager = largest;
@@ -257,9 +256,9 @@ static enum burin_status plan_step(
         if (largest > plan->n_sequences)
             return burin_fail(
                     err, BURIN_EUSAGE,
-                    "--graphs %s=...,%d is above the %d sequences that run at once "
+                    "--graphs %s=%s is above the %d sequences that run at once "
                     "(--parallel)",
-                    program->name, largest, plan->n_sequences);
+                    program->name, burin_ladder_end(listed).text, plan->n_sequences);
         return BURIN_OK;
     }
     if (request->graphs.none)

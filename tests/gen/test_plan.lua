@@ -305,7 +305,7 @@ spec("what would do nothing is refused", function()
   for options, said in pairs {
     ["--assume fixed=1GiB,fixed=2GiB"] = "--assume tells fixed= twice",
     ["--graphs none --assume graphs=5GiB"] = "no graphs are planned (--graphs none)",
-    ["--graphs step=1 --graphs step=2"] = "--graphs step=...,1 and --graphs step=2: a program has one list",
+    ["--graphs step=1 --graphs step=2"] = "--graphs step=1 and --graphs step=2: a program has one list",
     ["--graphs none --graphs step=1"] = "--graphs none has no graphs, --graphs step=1 has some",
     ["--kv-tokens 0"] = "--kv-tokens",
     ["--parallel 64 --kv-tokens 64"] = "each sequence has a page at least, --kv-tokens 4096",

@@ -157,8 +157,7 @@ SPEC(what_is_said_of_graphs_twice_or_against_each_other_is_refused_with_both)
     static const char *const cases[][3] = {
         { "step=1,3", "step=2",
           "--graphs step=...,3 and --graphs step=2: a program has one" },
-        { "step=1", "step=1",
-          "--graphs step=...,1 and --graphs step=1: a program has one" },
+        { "step=1", "step=1", "--graphs step=1 and --graphs step=1: a program has one" },
         { "none", "step=1", "--graphs none has no graphs, --graphs step=1 has some" },
         { "step=1", "none", "--graphs none has no graphs, --graphs step=... has some" },
         { "step=1", "steps=2", "" },

@@ -157,12 +157,7 @@ enum burin_status burin_option_set(
         return BURIN_OK;
     case DEVICE:
         *(const char **)field = text;
-        return burin_machine_device(text, &device)
-                       ? BURIN_OK
-                       : burin_fail(
-                                 err, BURIN_EUSAGE,
-                                 "%s is auto, cpu, cuda or cuda:1, not '%.40s'", from->name,
-                                 text);
+        return burin_machine_device(from->name, text, &device, err);
     case TEXTS: {
         struct burin_texts *texts = field;
         if (texts->n == BURIN_MAX_LIST)

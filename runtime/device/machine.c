@@ -356,7 +356,7 @@ enum burin_status burin_machine_family(
     return no_family(model, target, exact, err);
 }
 
-bool burin_machine_device(const char *text, int *device)
+static bool is_device(const char *text, int *device)
 {
     *device = strcmp(text, "cpu") == 0 ? BURIN_DEVICE_CPU : BURIN_DEVICE_AUTO;
     if (*device == BURIN_DEVICE_CPU || strcmp(text, "auto") == 0)
@@ -370,4 +370,14 @@ bool burin_machine_device(const char *text, int *device)
     const long n = strtol(text + 5, &end, 10);
     *device = (int)n;
     return text[4] == ':' && text[5] >= '0' && text[5] <= '9' && !*end && n < 1024;
+}
+
+enum burin_status burin_machine_device(
+        const char *option, const char *text, int *device, struct burin_error *err)
+{
+    return is_device(text, device)
+                   ? BURIN_OK
+                   : burin_fail(
+                             err, BURIN_EUSAGE,
+                             "%s is auto, cpu, cuda or cuda:1, not '%.40s'", option, text);
 }

@@ -32,9 +32,11 @@ enum burin_status burin_machine_card(struct burin_card *card, struct burin_error
 bool burin_machine_has(enum burin_cpu_feature feature);
 
 /* What --device names: the number of a GPU, 0 for "cuda" and 1 for "cuda:1", or one of these for "cpu"
- * and "auto"; false: no device is called so. */
+ * and "auto". BURIN_EUSAGE, by the name of the option or variable that it stands behind, where no
+ * device is called so. */
 enum { BURIN_DEVICE_CPU = -1, BURIN_DEVICE_AUTO = -2 };
-bool burin_machine_device(const char *text, int *device);
+enum burin_status burin_machine_device(
+        const char *option, const char *text, int *device, struct burin_error *err);
 
 /* The first family that this processor runs: named `target`, or any where that is NULL.
  * BURIN_EUSAGE names the families that there are, of GPUs too, or what the processor lacks. */

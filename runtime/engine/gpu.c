@@ -163,6 +163,7 @@ void burin_gpu_close(struct burin_gpu *gpu)
         gpu->nvml.nvmlShutdown();
     burin_nvml_close(&gpu->nvml);
     burin_nvrtc_close(&gpu->nvrtc);
+    burin_cublaslt_close(&gpu->cublaslt);
     burin_driver_close(&gpu->driver);
     *gpu = (struct burin_gpu){ .has_context = false };
 }

@@ -12,6 +12,7 @@
 #define BURIN_ENGINE_GPU_H
 
 #include "runtime/base/status.h"
+#include "runtime/device/cuda/cublaslt.h"
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/nvml.h"
 #include "runtime/device/cuda/nvrtc.h"
@@ -23,7 +24,8 @@
 
 struct burin_gpu {
     struct burin_driver driver;
-    struct burin_nvrtc nvrtc; /* opened when a kernel must be compiled */
+    struct burin_nvrtc nvrtc;       /* opened when a kernel must be compiled */
+    struct burin_cublaslt cublaslt; /* under --fast-gemm, until the device takes it over */
     struct burin_nvml nvml;
     bool nvml_open;
     struct burin_nvml_device *nvml_device; /* NULL: it tells nothing... */

@@ -100,20 +100,18 @@ static enum burin_status check_compiler(struct burin_opening *o, struct burin_er
             burin_arch_of(gpu->cuda.found.sm).name, &compiling, err);
 }
 
-/* Whether there is what --fast-gemm multiplies with. */
-static enum burin_status check_products(
+/* What --fast-gemm multiplies with, opened for the start. */
+static enum burin_status open_products(
         const struct burin_opening *o, struct burin_error *err)
 {
-    const struct burin_driver *driver = &o->engine->gpu.driver;
-    struct burin_cublaslt library;
+    struct burin_gpu *gpu = &o->engine->gpu;
     struct burin_error why = { 0 };
     int version = 0;
     if (!o->options->fast_gemm)
         return BURIN_OK;
-    if (driver->cuDriverGetVersion(&version))
+    if (gpu->driver.cuDriverGetVersion(&version))
         version = 0;
-    const enum burin_status status = burin_cublaslt_open(&library, version, &why);
-    burin_cublaslt_close(&library);
+    const enum burin_status status = burin_cublaslt_open(&gpu->cublaslt, version, &why);
     return status ? burin_fail(
                             err, status,
                             "%s.\n(Without --fast-gemm our own kernels multiply.)",
@@ -225,10 +223,9 @@ enum burin_status burin_opening_device(struct burin_opening *o, struct burin_err
     bool there;
     engine->on_gpu = false;
     snprintf(engine->device_name, sizeof engine->device_name, "cpu");
-    if (!burin_machine_device(wish, &index))
-        return burin_fail(
-                err, BURIN_EUSAGE, "--device is auto, cpu, cuda or cuda:1, not '%.40s'",
-                wish);
+    const enum burin_status named = burin_machine_device("--device", wish, &index, err);
+    if (named)
+        return named;
     if (index == BURIN_DEVICE_CPU)
         return BURIN_OK;
     o->automatic = index == BURIN_DEVICE_AUTO;
@@ -331,7 +328,7 @@ enum burin_status burin_engine_card(
     enum burin_status status = burin_opening_device(&o, err);
     if (!status && o.engine->on_gpu) {
         *found = true;
-        status = check_products(&o, err);
+        status = open_products(&o, err);
         if (!status)
             status = burin_gpu_card(&o.engine->gpu, card, err);
     } else if (
@@ -474,7 +471,7 @@ enum burin_status burin_opening_start_gpu(struct burin_opening *o, struct burin_
     struct burin_engine *engine = o->engine;
     enum burin_status status = check_programs(&engine->plan, err);
     if (!status)
-        status = check_products(o, err);
+        status = open_products(o, err);
     if (status)
         return status;
     engine->start = (struct burin_start){

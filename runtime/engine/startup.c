@@ -175,8 +175,7 @@ static void note_lost_kernels(
         burin_start_note(
                 s,
                 "each start compiles %d kernels again: HOME and XDG_CACHE_HOME name no "
-                "place "
-                "for them; BURIN_KERNEL_CACHE=FOLDER keeps them",
+                "place for them; BURIN_KERNEL_CACHE=FOLDER keeps them",
                 counts->n_compiled);
 }
 
@@ -196,7 +195,7 @@ static enum burin_status load_kernels(struct burin_start *s, struct burin_error 
         compiling.driver_version = 0;
     enum burin_status status = BURIN_OK;
     if (s->plan->params.value[BURIN_FAST_GEMM])
-        status = burin_cuda_fast_gemm(&s->gpu->cuda, err);
+        status = burin_cuda_fast_gemm(&s->gpu->cuda, &s->gpu->cublaslt, err);
     if (!status)
         status = burin_cuda_load(
                 &s->gpu->cuda, s->plan->family->cuda, &compiling, &counts, err);
@@ -217,10 +216,9 @@ static enum burin_status set_stacks(struct burin_start *s, struct burin_error *e
 /* The host's copies of what runs read and leave. */
 static enum burin_status pin_staging(struct burin_start *s, struct burin_error *err)
 {
-    const struct burin_plan *plan = s->plan;
-    const size_t row =
-            (size_t)plan->model->n_vocab * sizeof(float) + sizeof(struct burin_top_logits);
-    const size_t results = s->keep_kernels ? (size_t)plan->n_outputs * row : 0;
+    _Static_assert(
+            sizeof(struct burin_top_logits) <= BURIN_TOP_BYTES, "more than is planned");
+    const size_t results = s->keep_kernels ? (size_t)burin_plan_result_bytes(s->plan) : 0;
     const size_t inputs = s->memory->inputs.bytes ? s->memory->inputs.bytes : 1;
     enum burin_status status =
             burin_cuda_pin(&s->gpu->cuda, inputs, "inputs", &s->pinned[0], err);

@@ -16,8 +16,6 @@ enum {
     HOST_BYTES_A_VOCAB_ENTRY = 16,
     /* A running request's bookkeeping. */
     HOST_BYTES_A_SEQUENCE = 64 * 1024,
-    /* The largest of a GPU's logits and what is told of them, beside these (engine/sampler.h). */
-    HOST_BYTES_AN_OUTPUT = 1024,
 
     /* The worst that was met on a GPU, in MiB. Context: 555 on an RTX PRO 6000, 426 on an RTX
      * 6000 Ada, 107 on an RTX 4060 Ti (llama.cpp#23604, unsloth-zoo#1053). */
@@ -196,11 +194,10 @@ static void add_kv(struct burin_plan *plan)
             burin_multiply(plan->state.page, plan->n_pages), BURIN_DERIVED);
 }
 
-/* The host's copies of what a GPU's runs read and leave. */
-static int64_t staging_bytes(const struct burin_plan *plan)
+int64_t burin_plan_result_bytes(const struct burin_plan *plan)
 {
-    const int64_t row = (int64_t)plan->model->n_vocab * 4 + HOST_BYTES_AN_OUTPUT;
-    return burin_plan_owner_bytes(plan, "inputs") + burin_multiply(row, plan->n_outputs);
+    const int64_t row = (int64_t)plan->model->n_vocab * (int64_t)sizeof(float);
+    return burin_multiply(row + BURIN_TOP_BYTES, plan->n_outputs);
 }
 
 static void add_host(struct burin_plan *plan)
@@ -209,7 +206,9 @@ static void add_host(struct burin_plan *plan)
             plan, "host", "the program itself, sampling, bookkeeping",
             HOST_BYTES + (int64_t)HOST_BYTES_A_VOCAB_ENTRY * plan->model->n_vocab +
                     (int64_t)HOST_BYTES_A_SEQUENCE * plan->n_sequences +
-                    (plan->family->sm ? staging_bytes(plan) : 0),
+                    (plan->family->sm ? burin_plan_owner_bytes(plan, "inputs") +
+                                                burin_plan_result_bytes(plan)
+                                      : 0), /* the host's copies of them */
             BURIN_ASSUMED);
 }
 

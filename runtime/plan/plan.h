@@ -207,6 +207,11 @@ enum burin_status burin_plan_check(const struct burin_plan *plan, struct burin_e
 /* Bytes planned for an owner, 0 for a name without a row. */
 int64_t burin_plan_owner_bytes(const struct burin_plan *plan, const char *name);
 
+/* What the host has of a step's results on a GPU: for each output its logits, and no more than
+ * BURIN_TOP_BYTES of the largest (engine/sampler.h). */
+enum { BURIN_TOP_BYTES = 1024 };
+int64_t burin_plan_result_bytes(const struct burin_plan *plan);
+
 /* Whether the device took so much more for graphs than was planned that a person should know:
  * more than the larger of 64 MiB and a tenth. `text` then has both numbers and the nodes. */
 bool burin_plan_drift(

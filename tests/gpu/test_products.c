@@ -11,6 +11,7 @@ enum { N_OUT = 24, K = 40, MOST_ROWS = 200, STRIDE = 32, MANY = 128, ROOM = 64 *
 
 static struct burin_driver driver;
 static struct burin_nvrtc nvrtc;
+static struct burin_cublaslt cublaslt;
 static struct burin_cuda cuda;
 static struct burin_queue queue;
 static uint64_t w, x, y, scratch;
@@ -76,7 +77,7 @@ static void start(void)
     if (cuda.multiplier)
         return;
     if (burin_driver_open(&driver, &err) || burin_cuda_open(&cuda, &driver, 0, &err) ||
-        burin_cuda_context(&cuda, &err) || burin_cuda_fast_gemm(&cuda, &err) ||
+        burin_cuda_context(&cuda, &err) || burin_cuda_fast_gemm(&cuda, &cublaslt, &err) ||
         burin_cuda_load(&cuda, &code, &how, &counts, &err) ||
         burin_queue_open(&queue, &cuda.device, &err) ||
         burin_device_obtain(&cuda.device, cuda.device.granule, &w, &err) ||

@@ -103,8 +103,10 @@ enum burin_status burin_cuda_use(struct burin_cuda *cuda, struct burin_error *er
 /* Let cuBLASLt do plain dense products of many rows in runs whose BURIN_FAST_GEMM is 1: before
  * the kernels are loaded, since it needs some of its own. A result's bits may depend on the
  * number of rows then. Graphs keep our kernels, and so does a virtual GPU that nothing was
- * opened for. BURIN_EMISSING where the library is not there. */
-enum burin_status burin_cuda_fast_gemm(struct burin_cuda *cuda, struct burin_error *err);
+ * opened for. The library is taken over, opened or not. BURIN_EMISSING where it is not there. */
+struct burin_cublaslt;
+enum burin_status burin_cuda_fast_gemm(
+        struct burin_cuda *cuda, struct burin_cublaslt *library, struct burin_error *err);
 
 /* Compile (compile.h) for this device and load all kernels of `code`, which stays in place.
  * BURIN_ELIMIT where the device has too little shared memory or too few registers for one.

@@ -43,7 +43,8 @@ struct burin_multiplier {
 
 /* ---- Opening and closing --------------------------------------------------------------- */
 
-enum burin_status burin_cuda_fast_gemm(struct burin_cuda *cuda, struct burin_error *err)
+enum burin_status burin_cuda_fast_gemm(
+        struct burin_cuda *cuda, struct burin_cublaslt *library, struct burin_error *err)
 {
     const struct burin_driver *driver = cuda->driver;
     int version = 0;
@@ -54,9 +55,12 @@ enum burin_status burin_cuda_fast_gemm(struct burin_cuda *cuda, struct burin_err
         return burin_fail(err, BURIN_ENOMEM, "no host memory for kinds of products");
     if (driver->cuDriverGetVersion(&version))
         version = 0;
-    const enum burin_status status = burin_cublaslt_open(&m->library, version, err);
+    const enum burin_status status =
+            library->library ? BURIN_OK : burin_cublaslt_open(library, version, err);
     if (status)
         return status;
+    m->library = *library;
+    *library = (struct burin_cublaslt){ 0 };
     const int result = m->library.cublasLtCreate(&m->handle);
     if (result) {
         m->handle = NULL;

@@ -76,13 +76,17 @@ SPEC(a_processor_takes_no_family_of_a_GPU)
 SPEC(a_device_is_auto_or_cpu_or_a_GPU_by_its_number)
 {
     int device;
-    assert_true(burin_machine_device("cpu", &device) && device == BURIN_DEVICE_CPU);
-    assert_true(burin_machine_device("auto", &device) && device == BURIN_DEVICE_AUTO);
-    assert_true(burin_machine_device("cuda", &device) && device == 0);
-    assert_true(burin_machine_device("cuda:7", &device) && device == 7);
+    assert_true(
+            !burin_machine_device("-dev", "cpu", &device, NULL) &&
+            device == BURIN_DEVICE_CPU);
+    assert_true(
+            !burin_machine_device("-dev", "auto", &device, NULL) &&
+            device == BURIN_DEVICE_AUTO);
+    assert_true(!burin_machine_device("-dev", "cuda", &device, NULL) && device == 0);
+    assert_true(!burin_machine_device("-dev", "cuda:7", &device, NULL) && device == 7);
     const char *const none[] = { "",        "gpu",    "CPU",     "cuda:",
                                  "cuda:-1", "cuda:x", "cuda:1 ", "cuda:99999999999999" };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (burin_machine_device(none[i], &device))
+        if (!burin_machine_device("-dev", none[i], &device, NULL))
             fail_msg("'%s' is %d", none[i], device);
 }

@@ -45,6 +45,31 @@ static inline const char *gpu_refusal(
     return err.message;
 }
 
+/* A step that takes a picture as a whole: below 1,120 tokens of it there is no plan. */
+static inline struct burin_family *family_with_spans(void)
+{
+    static struct burin_input inputs[4];
+    static struct burin_program programs[4];
+    static struct burin_family family;
+    memcpy(inputs, vision_step_inputs, sizeof vision_step_inputs);
+    inputs[3] = vision_step_inputs[0];
+    inputs[3].name = "spans";
+    memcpy(programs, vision_programs, sizeof programs);
+    programs[0].n_inputs = 4;
+    programs[0].inputs = inputs;
+    family = vision_families[0];
+    family.programs = programs;
+    return &family;
+}
+
+/* A kernel of a program that some dtype of KV runs. */
+static inline void enqueue_nothing(
+        const struct burin_stream *stream, const struct burin_call *call)
+{
+    (void)stream;
+    (void)call;
+}
+
 static inline int64_t owner_bytes(const struct burin_plan *plan, const char *owner)
 {
     return burin_plan_owner_bytes(plan, owner);

@@ -123,13 +123,6 @@ SPEC(graphs_above_their_share_are_refused_in_the_report_and_the_picture_too)
     assert_in_text("refused: its graphs are 231 MiB above a quarter of the card");
 }
 
-static void enqueue_nothing(
-        const struct burin_stream *stream, const struct burin_call *call)
-{
-    (void)stream;
-    (void)call;
-}
-
 SPEC(what_a_start_would_refuse_for_want_of_kernels_is_said)
 {
     static burin_enqueue *const first[] = { enqueue_nothing, NULL };
